@@ -1,0 +1,112 @@
+// Package mcp is a Model Context Protocol client made for measuring: it speaks
+// five protocol versions over stdio and Streamable HTTP, stamps each exchange,
+// and reports every breach by the peer as a typed error.
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Request is one JSON-RPC request to send. Params is a JSON object, or nil for
+// none; the session adds the id and whatever the protocol version demands
+// (_meta, headers). Params is not retained after the call returns.
+type Request struct {
+	Method string
+	Params []byte
+	// Name is the value for the Mcp-Name header (2026-07-28) when the caller
+	// knows it; empty: the session reads it from Params.
+	Name string
+	// Timeout bounds the exchange from the send to the full answer; 0 is none.
+	// When it ends the request is cancelled as the version demands and the
+	// error is a *TimeoutError.
+	Timeout time.Duration
+}
+
+// Reply is what came of one request. Timing and the counts are valid also when
+// the call returned an error, as far as the exchange got.
+type Reply struct {
+	Result        json.RawMessage // nil unless a result arrived
+	ToolError     bool            // the result carried isError: true
+	Timing        Timing
+	BytesOut      int // of the JSON-RPC message sent
+	BytesIn       int // of the JSON-RPC messages received for it
+	HTTPStatus    int // 0 on stdio, or when no status line arrived
+	Rounds        int // exchanges made, normally 1
+	Notifications int // received for this request
+	Progress      int // progress notifications among them
+}
+
+// Timing holds offsets since Options.Base on the monotonic clock.
+// Start ≤ FirstByte ≤ End; FirstByte equals End when nothing arrived.
+type Timing struct {
+	Start     time.Duration // just before the first byte of the message is written
+	FirstByte time.Duration // first byte of the answer, or first SSE event with data
+	End       time.Duration // the full answer was read, or the exchange failed
+	Connect   time.Duration // time spent opening a new connection; 0 when one was reused
+}
+
+// Transport opens connections to one server. Implementations: *Stdio, *Streamable.
+// Safe for concurrent use; each Dial gives an independent Conn.
+type Transport interface {
+	Dial(ctx context.Context, o Options) (Conn, error)
+	// Kind is the transport column: stdio or http.
+	Kind() string
+}
+
+// Conn carries exchanges over one connection of one simulated client. RoundTrip
+// and Notify may be called concurrently. Close ends the server session if there is one, waits for the
+// Conn's own goroutines, and is bounded by ctx.
+type Conn interface {
+	RoundTrip(ctx context.Context, req Request) (Reply, error)
+	Notify(ctx context.Context, method string, params json.RawMessage) error
+	// SetVersion tells the Conn what was negotiated, before any further request.
+	SetVersion(v Version)
+	Close(ctx context.Context) error
+}
+
+// Options configure a session. The zero value asks for the newest legacy
+// version, declares no capability and opens no GET stream.
+type Options struct {
+	// Version pins the protocol version. Empty: initialize asks for
+	// 2025-11-25 and takes whatever known version the server answers.
+	Version Version
+	// Client is sent as clientInfo; empty Name means mcpbench.
+	Client Implementation
+	// Capabilities is the client capabilities object; nil means {}.
+	Capabilities json.RawMessage
+	// GetStream opens the standalone GET stream (legacy Streamable HTTP).
+	GetStream bool
+	// Base is the instant from which all Timing offsets count.
+	Base time.Time
+	// OnAnomaly, if set, is told of each legal oddity or harmless breach. It
+	// may be called from any goroutine and must not block.
+	OnAnomaly func(kind Anomaly, detail string)
+}
+
+// Implementation names a client or server.
+type Implementation struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Info describes an open session.
+type Info struct {
+	Transport     string  // stdio or http
+	Requested     Version // "" when not pinned
+	Version       Version // negotiated
+	Server        Implementation
+	Capabilities  json.RawMessage // server's
+	Instructions  string
+	Supported     []Version     // 2026-07-28: what server/discover listed
+	ServerSession string        // Mcp-Session-Id, "" when there is none
+	Start, End    time.Duration // of the dialling, since Options.Base
+	Spawn         time.Duration // stdio: process start
+	TCP, TLS      time.Duration // http: of the first connection
+	Handshake     time.Duration // initialize and initialized, or server/discover
+}
+
+// Anomaly is a legal oddity or a harmless breach; it is counted by kind and
+// never makes a request fail.
+type Anomaly uint8

@@ -1,0 +1,35 @@
+package metrics
+
+// Catalog tells what the ids in samples stand for. It is complete before the
+// first sample and never changes after.
+type Catalog struct {
+	Groups    []GroupInfo
+	Steps     []StepInfo
+	Targets   []TargetInfo
+	Protocols []string // protocol versions, indexed by Sample.Proto; index 0 is ""
+}
+
+// GroupInfo describes one load group.
+type GroupInfo struct {
+	Name, Flow string
+	Open       bool // arrivals come at their own times
+	Target     int  // index into Catalog.Targets
+}
+
+// StepInfo describes one step of one group.
+type StepInfo struct {
+	ID     string // step name as shown, unique within its group
+	Group  int    // index into Catalog.Groups
+	Method string
+	Name   string // tool, prompt or resource template; "" where the method has none
+	Checks []string
+	Tags   map[string]string
+}
+
+// TargetInfo describes one server × transport × version. ProtocolVersion,
+// ServerName and ServerVersion are what the first session negotiated.
+type TargetInfo struct {
+	Server, Transport         string
+	ProtocolVersion           string
+	ServerName, ServerVersion string
+}

@@ -1,0 +1,187 @@
+package metrics
+
+import "time"
+
+// Summary is the JSON object of --json and summary.json, schema version 1.
+// Durations are milliseconds; a nil pointer prints as null. Keys are a
+// contract: added to, never renamed.
+type Summary struct {
+	SchemaVersion int               `json:"schema_version"`
+	RunID         string            `json:"run_id"`
+	Scenario      string            `json:"scenario"`
+	Verdict       string            `json:"verdict"` // passed, failed, unsound, error, interrupted
+	ExitCode      int               `json:"exit_code"`
+	Error         string            `json:"error,omitempty"` // why the run could not finish
+	StartedAt     time.Time         `json:"started_at"`      // microseconds, UTC
+	DurationS     float64           `json:"duration_s"`      // the measured phase
+	WarmupS       float64           `json:"warmup_s"`
+	Seed          uint64            `json:"seed"`
+	ResultsDir    string            `json:"results_dir"`
+	Tags          map[string]string `json:"tags,omitempty"`
+	Targets       []TargetSummary   `json:"targets"`
+	Sessions      SessionsSummary   `json:"sessions"`
+	Iterations    IterationsSummary `json:"iterations"`
+	Requests      RequestsSummary   `json:"requests"`
+	Steps         []StepSummary     `json:"steps"`
+	Checks        []CheckSummary    `json:"checks"`
+	Thresholds    []ThresholdResult `json:"thresholds"`
+	Anomalies     map[string]int64  `json:"anomalies"`
+	Errors        []ErrorSummary    `json:"errors"`
+	Load          []LoadSummary     `json:"load"`
+	Soundness     Soundness         `json:"soundness"`
+	Trials        []TrialSummary    `json:"trials"`
+	Servers       []ServerSummary   `json:"servers"`
+}
+
+// TargetSummary is one entry of targets.
+type TargetSummary struct {
+	Server          string     `json:"server"`
+	Transport       string     `json:"transport"`
+	ProtocolVersion string     `json:"protocol_version"`
+	ServerInfo      ServerInfo `json:"server_info"`
+}
+
+// ServerInfo is the name and version that the server gave.
+type ServerInfo struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// SessionsSummary counts sessions over the whole run, warm-up and setup included.
+type SessionsSummary struct {
+	Opened   int64            `json:"opened"`
+	Failed   int64            `json:"failed"`
+	Reopened int64            `json:"reopened"` // opened in place of one that was lost
+	Closed   int64            `json:"closed"`   // closed in order at the end
+	Connect  *Quantiles       `json:"connect_ms"`
+	Outcomes map[string]int64 `json:"outcomes"`
+}
+
+// IterationsSummary counts the iterations of the measured phase. The last six add up to Total.
+type IterationsSummary struct {
+	Total       int64      `json:"total"`
+	Completed   int64      `json:"completed"`
+	Failed      int64      `json:"failed"`
+	Dropped     int64      `json:"dropped"`
+	Interrupted int64      `json:"interrupted"`
+	ScriptError int64      `json:"script_error"`
+	AgentLost   int64      `json:"agent_lost"`
+	Latency     *Quantiles `json:"latency_ms"`
+}
+
+// RequestsSummary counts the requests of the measured phase; Total = OK + Failed + Other.
+type RequestsSummary struct {
+	Total         int64            `json:"total"`
+	OK            int64            `json:"ok"`
+	Failed        int64            `json:"failed"`
+	Other         int64            `json:"other"`
+	ChecksFailed  int64            `json:"checks_failed"` // requests with at least one failed check
+	RatePerS      float64          `json:"rate_per_s"`
+	Outcomes      map[string]int64 `json:"outcomes"`
+	BytesSent     int64            `json:"bytes_sent"`
+	BytesReceived int64            `json:"bytes_received"`
+}
+
+// StepSummary holds the measured phase of one step on one target.
+type StepSummary struct {
+	Step            string           `json:"step"`
+	Group           string           `json:"group"`
+	Method          string           `json:"method"`
+	Name            string           `json:"name,omitempty"`
+	Target          int              `json:"target"`
+	Server          string           `json:"server"`
+	Transport       string           `json:"transport"`
+	ProtocolVersion string           `json:"protocol_version"`
+	Count           int64            `json:"count"`
+	Outcomes        map[string]int64 `json:"outcomes"`
+	Codes           map[string]int64 `json:"codes,omitempty"` // "rpc_error:-32603"
+	Latency         *Quantiles       `json:"latency_ms"`
+	Service         *Quantiles       `json:"service_ms"`
+	TTFB            *Quantiles       `json:"ttfb_ms"`
+	Failed          *Quantiles       `json:"failed_ms"`
+	// Trend is the p50 latency of equal parts of the measured phase, for the
+	// sparkline; null where a part had no sample.
+	Trend []*float64 `json:"trend_ms"`
+}
+
+// Quantiles are the figures of one distribution, in milliseconds. A nil
+// *Quantiles means no sample. AtTimeout lists the figures ("p99", "max", …) that fall on a request
+// that timed out; they are lower bounds and print as ">5s".
+type Quantiles struct {
+	Count     int64    `json:"count"`
+	Min       float64  `json:"min"`
+	Mean      float64  `json:"mean"`
+	P50       float64  `json:"p50"`
+	P90       float64  `json:"p90"`
+	P99       float64  `json:"p99"`
+	P999      float64  `json:"p999"`
+	Max       float64  `json:"max"`
+	AtTimeout []string `json:"at_timeout,omitempty"`
+}
+
+// CheckSummary counts one check by name over the measured phase.
+type CheckSummary struct {
+	Name   string `json:"name"`
+	Step   string `json:"step"`
+	Passed int64  `json:"passed"`
+	Failed int64  `json:"failed"`
+}
+
+// ThresholdResult is one threshold and its value; Value is nil when nothing was measured for it.
+type ThresholdResult struct {
+	Expr    string   `json:"expr"`
+	Value   *float64 `json:"value"` // in the unit of the threshold's right side, see Unit
+	Unit    string   `json:"unit,omitempty"`
+	OK      bool     `json:"ok"`
+	Default bool     `json:"default,omitempty"` // the user named none
+}
+
+// ErrorSummary is one kind of failure: the same outcome, code and masked message.
+type ErrorSummary struct {
+	Outcome string  `json:"outcome"`
+	Code    int32   `json:"code"`
+	Message string  `json:"message"`
+	Step    string  `json:"step,omitempty"`
+	Count   int64   `json:"count"`
+	FirstS  float64 `json:"first_s"`
+	LastS   float64 `json:"last_s"`
+}
+
+// LoadSummary says, for one group, what was asked for and what was reached in the measured phase.
+type LoadSummary struct {
+	Group    string     `json:"group"`
+	Model    string     `json:"model"` // open or closed
+	Intended int64      `json:"intended"`
+	Started  int64      `json:"started"`
+	Dropped  int64      `json:"dropped"`
+	RatePerS float64    `json:"rate_per_s"` // intended arrivals per second; closed: iterations begun
+	Lateness *Quantiles `json:"lateness_ms"`
+	Queued   *Quantiles `json:"queued_ms"`
+	Sessions int        `json:"sessions"`
+}
+
+// Soundness says whether the load generator itself was the limit.
+type Soundness struct {
+	Verdict  string     `json:"verdict"` // sound, doubtful, unsound
+	Reasons  []string   `json:"reasons"`
+	Lateness *Quantiles `json:"lateness_ms"`
+	CPUS     float64    `json:"cpu_s"`
+	GCPause  float64    `json:"gc_pause_ms_max"`
+	FloorUS  *float64   `json:"floor_us"` // nil: not calibrated
+}
+
+// TrialSummary is one run of one target.
+type TrialSummary struct {
+	Trial     int             `json:"trial"`
+	Target    int             `json:"target"`
+	StartedAt time.Time       `json:"started_at"`
+	DurationS float64         `json:"duration_s"`
+	Requests  RequestsSummary `json:"requests"`
+	Steps     []StepSummary   `json:"steps"`
+	Soundness Soundness       `json:"soundness"`
+}
+
+// ServerSummary is what was seen of a server's process.
+type ServerSummary struct {
+	Name string `json:"name"`
+}
