@@ -1,0 +1,85 @@
+package driver
+
+import (
+	"context"
+	"errors"
+
+	"mcpbench/mcp"
+	"mcpbench/metrics"
+	"mcpbench/pool"
+)
+
+// Causes of cancelled contexts, read back with context.Cause.
+var (
+	errScheduleEnd = errors.New("the scheduled end of the load")
+	errGraceOver   = errors.New("the grace period is over")
+	errStopNow     = errors.New("stopped at once")
+)
+
+// TimeoutConnect is the error_code of a dial that ran out of its limit, beside
+// mcp.TimeoutKind for requests.
+const TimeoutConnect int32 = 100
+
+// Classify gives the outcome of one exchange or dial and the number for its
+// error_code column. ctx is the context of the work: when it has ended and err
+// comes from that, the work was interrupted. First match wins, in the order of
+// the table of outcomes.
+func Classify(ctx context.Context, r mcp.Reply, err error) (metrics.Outcome, int32) {
+	if err == nil {
+		if r.ToolError {
+			return metrics.ToolError, 0
+		}
+		return metrics.OK, 0
+	}
+	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, ctx.Err())) {
+		if errors.Is(cause, pool.ErrDialTimeout) {
+			return metrics.Timeout, TimeoutConnect
+		}
+		return metrics.Interrupted, 0
+	}
+	if o, code, ok := classifyTransport(err); ok {
+		return o, code
+	}
+	if e, ok := errors.AsType[*mcp.HTTPError](err); ok {
+		return metrics.HTTPError, int32(e.Status) //nolint:gosec // a status has three digits
+	}
+	if e, ok := errors.AsType[*mcp.LimitError](err); ok {
+		return metrics.LimitExceeded, int32(e.Limit)
+	}
+	if e, ok := errors.AsType[*mcp.ProtocolError](err); ok {
+		return metrics.ProtocolError, int32(e.Kind)
+	}
+	if e, ok := errors.AsType[*mcp.RPCError](err); ok {
+		return metrics.RPCError, clampCode(e.Code)
+	}
+	if _, ok := errors.AsType[*mcp.VersionError](err); ok {
+		return metrics.ProtocolError, 0
+	}
+	return metrics.TransportError, 0
+}
+
+func classifyTransport(err error) (metrics.Outcome, int32, bool) {
+	transport, isTransport := errors.AsType[*mcp.TransportError](err)
+	if isTransport && transport.ClientFault() {
+		return metrics.ClientError, int32(transport.Class()), true
+	}
+	if e, ok := errors.AsType[*mcp.TimeoutError](err); ok {
+		return metrics.Timeout, int32(e.Limit), true
+	}
+	if e, ok := errors.AsType[*mcp.ExitError](err); ok {
+		code := e.Code
+		if e.Signal != 0 {
+			code = e.Signal
+		}
+		return metrics.ProcessExit, clampCode(int64(code)), true
+	}
+	if isTransport {
+		return metrics.TransportError, int32(transport.Class()), true
+	}
+	return 0, 0, false
+}
+
+// clampCode fits a JSON-RPC code, which may be any integer, into the column.
+func clampCode(code int64) int32 {
+	return int32(max(-1<<31, min(code, 1<<31-1))) //nolint:gosec // in range by the line itself
+}

@@ -1,0 +1,80 @@
+package driver
+
+import (
+	"errors"
+	"strings"
+
+	"mcpbench/mcp"
+)
+
+// maxMessage is the length of the error_message column in bytes.
+const maxMessage = 200
+
+// message returns the text of err for the error_message column: what the peer
+// or the system said, with digits and ids masked so that like errors are equal,
+// cut to 200 bytes.
+func message(err error) string {
+	if e, ok := errors.AsType[*mcp.RPCError](err); ok {
+		return mask(e.Message)
+	}
+	if e, ok := errors.AsType[*mcp.HTTPError](err); ok {
+		return mask(e.Body)
+	}
+	return mask(err.Error())
+}
+
+// mask replaces each run of digits, and each word of eight and more hexadecimal
+// digits and dashes that holds a digit (ids, UUIDs), by #.
+func mask(s string) string {
+	s = strings.ToValidUTF8(s, "�")
+	var b strings.Builder
+	for i := 0; i < len(s) && b.Len() < maxMessage; {
+		if n := idLength(s[i:]); n > 0 && (i == 0 || !isWordByte(s[i-1])) {
+			b.WriteByte('#')
+			i += n
+			continue
+		}
+		if n := digits(s[i:]); n > 0 {
+			b.WriteByte('#')
+			i += n
+			continue
+		}
+		b.WriteByte(s[i])
+		i++
+	}
+	return cut(b.String(), maxMessage)
+}
+
+func idLength(s string) int {
+	n, hasDigit := 0, false
+	for n < len(s) && (isHex(s[n]) || s[n] == '-') {
+		hasDigit = hasDigit || isDigit(s[n])
+		n++
+	}
+	if n < 8 || !hasDigit || (n < len(s) && isWordByte(s[n])) {
+		return 0
+	}
+	return n
+}
+
+func digits(s string) int {
+	n := 0
+	for n < len(s) && isDigit(s[n]) {
+		n++
+	}
+	return n
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isHex(c byte) bool   { return isDigit(c) || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F' }
+func isWordByte(c byte) bool {
+	return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c >= 0x80
+}
+
+// cut shortens s to at most n bytes without splitting a character.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}

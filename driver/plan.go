@@ -1,0 +1,116 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"mcpbench/mcp"
+	"mcpbench/metrics"
+	"mcpbench/scenarios"
+)
+
+// Session is one simulated client, as *mcp.Session provides it. Call may be
+// used concurrently.
+type Session interface {
+	Call(ctx context.Context, req mcp.Request) (mcp.Reply, error)
+	Info() mcp.Info
+	Close(ctx context.Context) error
+}
+
+// Dial opens a session for a slot. o has Base and OnAnomaly set, which the
+// session must be given; the rest of the options is the caller's.
+type Dial func(ctx context.Context, slot int, o mcp.Options) (Session, error)
+
+// Plan is a program made ready to run: ids are assigned and each group knows
+// how to reach its server.
+type Plan struct {
+	Catalog *metrics.Catalog
+	Groups  []GroupPlan
+	Warmup  time.Duration // recorded, but left out of the results
+	Grace   time.Duration // for work in flight when the load ends
+	Seed    uint64
+	// OnClock, if set, is told the wall time of offset 0 before any sample is recorded.
+	OnClock func(t0 time.Time)
+}
+
+// GroupPlan is one load group of a Plan.
+type GroupPlan struct {
+	scenarios.Group
+	Steps          []*scenarios.Step
+	FirstStep      uint16 // index of Steps[0] in Catalog.Steps
+	Target         int    // index into Catalog.Targets
+	RequestTimeout time.Duration
+	ConnectTimeout time.Duration
+	RenewAfter     int64 // iterations after which a session is replaced; 0: never
+	Dial           Dial
+}
+
+// NewPlan assigns ids and resolves the thresholds' selectors. dial gives, for
+// each group by its index, the way to its server.
+func NewPlan(p *scenarios.Program, seed uint64, dial func(group int) Dial) (*Plan, error) {
+	plan := &Plan{
+		Catalog: &metrics.Catalog{Protocols: protocols()},
+		Warmup:  p.Warmup, Grace: p.Grace, Seed: seed,
+	}
+	if len(p.Groups) > 255 {
+		return nil, fmt.Errorf("scenario %s has %d load groups, at most 255 are possible", p.Name, len(p.Groups))
+	}
+	targets := map[int]int{} // by server
+	for i, g := range p.Groups {
+		target, ok := targets[g.Server]
+		if !ok {
+			target = len(plan.Catalog.Targets)
+			targets[g.Server] = target
+			s := p.Servers[g.Server]
+			plan.Catalog.Targets = append(plan.Catalog.Targets, metrics.TargetInfo{Server: s.Name, Transport: s.Transport})
+		}
+		flow := p.Flows[g.Flow]
+		plan.Catalog.Groups = append(plan.Catalog.Groups, metrics.GroupInfo{
+			Name: g.Name, Flow: flow.Name, Open: g.Open, Target: target,
+		})
+		first := len(plan.Catalog.Steps)
+		for _, s := range flow.Steps {
+			plan.Catalog.Steps = append(plan.Catalog.Steps, metrics.StepInfo{
+				ID: s.ID, Group: i, Method: s.Method, Name: s.Name, Checks: s.Checks,
+			})
+		}
+		if len(plan.Catalog.Steps) >= int(metrics.NoStep) {
+			return nil, fmt.Errorf("scenario %s has more than %d steps", p.Name, metrics.NoStep-1)
+		}
+		plan.Groups = append(plan.Groups, GroupPlan{
+			Group: g, Steps: flow.Steps, FirstStep: uint16(first), Target: target, //nolint:gosec // bounded just above
+			RequestTimeout: p.Limits.RequestTimeout, ConnectTimeout: p.Limits.ConnectTimeout,
+			Dial: dial(i),
+		})
+	}
+	return plan, nil
+}
+
+// protocols is Catalog.Protocols: "" and then every version, oldest first.
+func protocols() []string {
+	out := []string{""}
+	vs := mcp.Versions()
+	for i := range vs {
+		out = append(out, string(vs[len(vs)-1-i]))
+	}
+	return out
+}
+
+// protoIndex returns the index of v in protocols().
+func protoIndex(v mcp.Version) uint8 {
+	for i, p := range protocols() {
+		if p == string(v) {
+			return uint8(i) //nolint:gosec // a handful of versions
+		}
+	}
+	return 0
+}
+
+// scheduledEnd is the offset at which the group's load is over by time, 0 if never.
+func (g *GroupPlan) scheduledEnd(warmup time.Duration) time.Duration {
+	if g.Duration == 0 {
+		return 0
+	}
+	return warmup + g.Duration
+}

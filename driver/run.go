@@ -1,0 +1,285 @@
+// Package driver runs a plan: it opens the sessions, paces arrivals, lets
+// workers replay the steps, classifies what came of each request and hands one
+// sample for each finished thing to the collector.
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"mcpbench/mcp"
+	"mcpbench/metrics"
+	"mcpbench/pool"
+)
+
+// ErrNoSession is returned when not one session could be opened before the
+// load started. It wraps the first failure.
+var ErrNoSession = errors.New("no session could be opened")
+
+// ErrServerGone is returned when every session was lost, none could be opened
+// again after several tries, and no duration would end the load.
+var ErrServerGone = errors.New("all sessions were lost and none could be opened again")
+
+// ErrNothingToDo is returned when no step of a flow exists in the negotiated version.
+var ErrNothingToDo = errors.New("no step of the flow exists in this protocol version")
+
+// Runner runs one Plan once.
+type Runner struct {
+	plan      *Plan
+	collector *metrics.Collector
+	log       *zap.Logger
+	groups    []*group
+
+	base     time.Time     // of all mcp timings
+	t0       time.Duration // clock start since base; written once before clock is closed
+	clock    chan struct{} // closed when the clock has started
+	sessions atomic.Uint32 // numbers given out
+	stopped  atomic.Int64  // offset at which the user stopped the load, 0 if not
+
+	mu    sync.Mutex       // guards early
+	early []metrics.Sample // what ended before the clock started, offsets since base
+
+	anomalies [256]atomic.Int64
+}
+
+// New returns a Runner that has dialled nothing yet.
+func New(p *Plan, c *metrics.Collector, log *zap.Logger) *Runner {
+	r := &Runner{plan: p, collector: c, log: log, base: time.Now(), clock: make(chan struct{})}
+	for i := range p.Groups {
+		r.groups = append(r.groups, newGroup(r, i, &p.Groups[i]))
+	}
+	return r
+}
+
+// Run opens the sessions, runs the load and records it, and returns when all
+// work has ended and the collector has written everything. Closing stop ends
+// the load gracefully: no new work, requests in flight may take Plan.Grace;
+// cancelling ctx cuts what is in flight. The sessions stay open: see Close.
+func (r *Runner) Run(ctx context.Context, stop <-chan struct{}) error {
+	var g errgroup.Group
+	g.Go(r.collector.Run)
+	err := r.load(ctx, stop)
+	r.startClock() // also a run that never got so far records its failed dials
+	for _, gr := range r.groups {
+		gr.endSessions()
+	}
+	r.collector.Close()
+	return errors.Join(err, g.Wait())
+}
+
+// Close closes all sessions in order and waits for them, each bounded and all
+// bounded by ctx. Call it after Run.
+func (r *Runner) Close(ctx context.Context) error {
+	errs := make([]error, len(r.groups))
+	var wg sync.WaitGroup
+	for i, g := range r.groups {
+		wg.Go(func() { errs[i] = g.pool.Close(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Gauges returns the live state of a group. It may be called at any time.
+func (r *Runner) Gauges(group int) metrics.Gauges { return r.groups[group].gauges() }
+
+// SessionStats returns the counts of all groups' pools.
+func (r *Runner) SessionStats() pool.Stats {
+	var sum pool.Stats
+	for _, g := range r.groups {
+		s := g.pool.Stats()
+		sum.Opened += s.Opened
+		sum.Reopened += s.Reopened
+		sum.Failed += s.Failed
+		sum.Closed += s.Closed
+		sum.Active += s.Active
+		sum.Connecting += s.Connecting
+	}
+	return sum
+}
+
+// Anomalies returns the anomalies counted so far, by kind.
+func (r *Runner) Anomalies() map[string]int64 {
+	out := map[string]int64{}
+	for i := range r.anomalies {
+		if n := r.anomalies[i].Load(); n > 0 {
+			out[mcp.Anomaly(i).String()] = n //nolint:gosec // the array has one place for each uint8
+		}
+	}
+	return out
+}
+
+// MeasuredEnd returns the offset at which the load was to end by time, or at
+// which it was stopped; 0 when only iterations ended it. Valid after Run.
+func (r *Runner) MeasuredEnd() time.Duration {
+	if at := time.Duration(r.stopped.Load()); at > 0 {
+		return at
+	}
+	var end time.Duration
+	for _, g := range r.groups {
+		e := g.plan.scheduledEnd(r.plan.Warmup)
+		if e == 0 {
+			return 0
+		}
+		end = max(end, e)
+	}
+	return end
+}
+
+// ClockStart returns the wall clock time of offset 0; valid after Run and from
+// the moment the load starts.
+func (r *Runner) ClockStart() time.Time { return r.base.Add(r.t0) }
+
+func (r *Runner) load(ctx context.Context, stop <-chan struct{}) error {
+	work, endWork := context.WithCancelCause(ctx)
+	defer endWork(errGraceOver)
+	soft, endSoft := context.WithCancelCause(work)
+	defer endSoft(errScheduleEnd)
+
+	var watch sync.WaitGroup
+	ended := make(chan struct{})
+	watch.Go(func() {
+		select {
+		case <-stop:
+			select {
+			case <-r.clock:
+				r.stopped.Store(int64(r.now()))
+			default: // stopped while sessions were being opened
+			}
+			endSoft(errUserStop)
+		case <-ended:
+		}
+	})
+	defer watch.Wait()
+	defer close(ended)
+
+	if err := r.openSessions(soft); err != nil {
+		return err
+	}
+	r.startClock()
+	var g errgroup.Group
+	for _, gr := range r.groups {
+		g.Go(func() error {
+			err := gr.run(work, soft)
+			if err != nil {
+				endWork(err) // one group that cannot go on ends the run
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// errUserStop is the cause of soft when the user asked for a graceful end.
+var errUserStop = errors.New("stopped by the user")
+
+// openSessions dials every slot once, each pool within its DialParallel, before the clock starts.
+func (r *Runner) openSessions(ctx context.Context) error {
+	var g errgroup.Group
+	var first atomic.Pointer[error]
+	for _, gr := range r.groups {
+		for _, s := range gr.pool.Slots() {
+			g.Go(func() error {
+				if _, err := s.Session(ctx); err != nil {
+					first.CompareAndSwap(nil, &err)
+				}
+				return nil
+			})
+		}
+	}
+	_ = g.Wait() // the goroutines return no error
+	if ctx.Err() != nil {
+		return nil // stopped before the start: the load ends at once by itself
+	}
+	opened := 0
+	for _, gr := range r.groups {
+		n, err := gr.describeTarget()
+		if err != nil {
+			return err
+		}
+		opened += n
+	}
+	if opened == 0 {
+		if err := first.Load(); err != nil {
+			return fmt.Errorf("%w: %w", ErrNoSession, *err)
+		}
+		return ErrNoSession
+	}
+	return nil
+}
+
+// startClock sets offset 0 and releases what was recorded before. It has an effect once.
+func (r *Runner) startClock() {
+	select {
+	case <-r.clock:
+		return
+	default:
+	}
+	now := time.Now()
+	r.mu.Lock()
+	r.t0 = now.Sub(r.base)
+	early := r.early
+	r.early = nil
+	close(r.clock)
+	r.mu.Unlock()
+	if r.plan.OnClock != nil {
+		r.plan.OnClock(now)
+	}
+	r.collector.StartClock(now)
+	for _, s := range early {
+		r.collector.Record(r.shift(s))
+	}
+}
+
+// shift turns offsets since base into offsets since the clock started.
+func (r *Runner) shift(s metrics.Sample) metrics.Sample {
+	s.Start -= r.t0
+	s.FirstByte -= r.t0
+	s.End -= r.t0
+	if s.Extra != nil && s.Extra.Session != nil {
+		s.Extra.Session.Ended -= r.t0
+	}
+	return s
+}
+
+// now returns the offset since the clock started; only after that.
+func (r *Runner) now() time.Duration { return time.Since(r.base) - r.t0 }
+
+// recordSinceBase records s, whose offsets count from base, also before the clock has started.
+func (r *Runner) recordSinceBase(s metrics.Sample) {
+	r.mu.Lock()
+	select {
+	case <-r.clock:
+		r.mu.Unlock()
+	default:
+		s.Phase = metrics.PhaseSetup
+		r.early = append(r.early, s)
+		r.mu.Unlock()
+		return
+	}
+	s = r.shift(s)
+	s.Phase = r.phase(s.Start)
+	r.collector.Record(s)
+}
+
+func (r *Runner) phase(at time.Duration) metrics.Phase {
+	switch {
+	case at < 0:
+		return metrics.PhaseSetup
+	case at < r.plan.Warmup:
+		return metrics.PhaseWarmup
+	}
+	return metrics.PhaseMeasured
+}
+
+func (r *Runner) onAnomaly(kind mcp.Anomaly, detail string) {
+	if r.anomalies[kind].Add(1) <= 10 {
+		r.log.Debug("anomaly", zap.Stringer("kind", kind), zap.String("detail", detail))
+	}
+}

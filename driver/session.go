@@ -1,0 +1,133 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"mcpbench/mcp"
+	"mcpbench/metrics"
+)
+
+// session is a live session with what its row of the sessions table needs.
+type session struct {
+	Session
+	number   uint32
+	proto    uint8
+	version  mcp.Version
+	features mcp.Features
+	opened   metrics.Sample // its KindConnect sample, offsets since base
+	requests atomic.Int64
+}
+
+// dial opens a session and records the attempt.
+func (g *group) dial(ctx context.Context, slot int) (*session, error) {
+	r := g.runner
+	s := metrics.Sample{
+		Kind: metrics.KindConnect, Group: g.index, Step: metrics.NoStep, Session: r.sessions.Add(1) - 1,
+		Intended: metrics.NoOffset, Release: metrics.NoOffset,
+		Start: time.Since(r.base),
+	}
+	opened, err := g.plan.Dial(ctx, slot, mcp.Options{Base: r.base, OnAnomaly: r.onAnomaly})
+	s.End = time.Since(r.base)
+	s.FirstByte = s.End
+	s.Outcome, s.Code = Classify(ctx, mcp.Reply{}, err)
+	if err != nil {
+		if s.Outcome == metrics.Interrupted {
+			return nil, err // the end of the run, not an attempt that failed
+		}
+		s.Extra = &metrics.Extra{Message: message(err)}
+		g.recordFailedDial(s)
+		r.log.Debug("session not opened", zap.String("group", g.plan.Name), zap.Error(err))
+		return nil, err
+	}
+	info := opened.Info()
+	s.Proto = protoIndex(info.Version)
+	live := &session{
+		Session: opened, number: s.Session, proto: s.Proto, version: info.Version,
+		features: info.Version.Features(), opened: s,
+	}
+	r.recordSinceBase(s)
+	return live, nil
+}
+
+func (g *group) recordFailedDial(s metrics.Sample) {
+	g.runner.recordSinceBase(s)
+	s.Kind = metrics.KindSession
+	extra := *s.Extra
+	extra.Session = &metrics.SessionInfo{
+		Server: g.target().Server, Transport: g.target().Transport,
+		Ended: s.End, EndReason: "connect_failed",
+	}
+	s.Extra = &extra
+	g.runner.recordSinceBase(s)
+}
+
+// endSession records the row of a session that is over. cause is nil at the
+// end of the run.
+func (g *group) endSession(s *session, reason string, cause error) {
+	r := g.runner
+	info := s.Info()
+	row := s.opened
+	row.Kind = metrics.KindSession
+	si := &metrics.SessionInfo{
+		Server: g.target().Server, Transport: info.Transport,
+		Requested: string(info.Requested), Negotiated: string(info.Version), Era: era(info.Version),
+		Spawn: info.Spawn, TCP: info.TCP, TLS: info.TLS, Handshake: info.Handshake,
+		Ended: time.Since(r.base), Requests: s.requests.Load(), EndReason: reason,
+	}
+	row.Extra = &metrics.Extra{Session: si}
+	if cause != nil {
+		row.Extra.Message = message(cause)
+		if e, ok := errors.AsType[*mcp.ExitError](cause); ok {
+			code := clampCode(int64(e.Code))
+			si.ExitCode = &code
+		}
+	}
+	r.recordSinceBase(row)
+}
+
+// endSessions records the rows of the sessions that lived to the end.
+func (g *group) endSessions() {
+	for _, slot := range g.pool.Slots() {
+		if l := slot.Live(); l != nil {
+			g.endSession(l.Session, "run_end", nil)
+		}
+	}
+}
+
+func era(v mcp.Version) string {
+	if v.Features().Handshake {
+		return "legacy"
+	}
+	return "modern"
+}
+
+// describeTarget fills in the catalog what the group's first session
+// negotiated, and returns how many sessions the group has.
+func (g *group) describeTarget() (sessions int, err error) {
+	for _, slot := range g.pool.Slots() {
+		l := slot.Live()
+		if l == nil {
+			continue
+		}
+		if sessions++; sessions > 1 {
+			continue
+		}
+		info := l.Session.Info()
+		t := g.target()
+		if t.ProtocolVersion == "" {
+			t.ProtocolVersion = string(info.Version)
+			t.ServerName, t.ServerVersion = info.Server.Name, info.Server.Version
+		}
+		if err := g.checkSteps(l.Session); err != nil {
+			return sessions, err
+		}
+	}
+	return sessions, nil
+}
+
+func (g *group) target() *metrics.TargetInfo { return &g.runner.plan.Catalog.Targets[g.plan.Target] }

@@ -1,0 +1,291 @@
+package driver
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"mcpbench/mcp"
+	"mcpbench/metrics"
+	"mcpbench/pool"
+	"mcpbench/scenarios"
+)
+
+// worker replays iterations on one slot, one at a time. With several requests
+// in flight a slot has several workers.
+type worker struct {
+	g    *group
+	slot *pool.Slot[*session]
+	env  scenarios.Env
+	buf  []byte // params of the request being sent
+
+	// of the iteration being replayed
+	arrival arrival
+	prev    time.Duration // end of the step before; open load
+	seq     uint16
+}
+
+func newWorker(g *group, slot *pool.Slot[*session]) *worker {
+	w := &worker{g: g, slot: slot}
+	w.env.Seed = g.runner.plan.Seed
+	w.env.Group = int(g.index)
+	w.env.Session = slot.Index()
+	return w
+}
+
+// loop is a closed load: the next iteration starts when the one before has
+// ended and the think time is over.
+func (w *worker) loop(work, soft context.Context, giveUp context.CancelCauseFunc) {
+	for soft.Err() == nil && !w.g.usedUp() {
+		if _, err := w.slot.Session(soft); err != nil {
+			w.g.dialFailed(giveUp)
+			continue // the slot waits before it dials again, and soft ends that wait
+		}
+		index, ok := w.g.take()
+		if !ok {
+			return
+		}
+		w.iterate(work, arrival{index: index, intended: metrics.NoOffset, released: metrics.NoOffset})
+		if !sleep(soft, w.g.plan.Think) {
+			return
+		}
+	}
+}
+
+// serveArrivals is an open load: it takes arrivals while it has a session.
+func (w *worker) serveArrivals(work, feed context.Context, giveUp context.CancelCauseFunc) {
+	for {
+		if _, err := w.slot.Session(feed); err != nil {
+			if feed.Err() != nil {
+				return
+			}
+			w.g.dialFailed(giveUp)
+			continue
+		}
+		a, ok := <-w.g.arrivals
+		if !ok {
+			return
+		}
+		w.iterate(work, a)
+	}
+}
+
+// iterate replays the flow once and records the iteration.
+func (w *worker) iterate(ctx context.Context, a arrival) {
+	g, r := w.g, w.g.runner
+	g.started.Add(1)
+	w.arrival, w.seq = a, 0
+	out := metrics.Sample{
+		Kind: metrics.KindIteration, Group: g.index, Step: metrics.NoStep, Session: metrics.NoSession,
+		Iteration: a.index, Intended: a.intended, Release: a.released, Start: r.now(),
+	}
+	outcome := metrics.IterCompleted
+	if live, err := w.slot.Session(ctx); err != nil {
+		outcome = metrics.IterFailed
+		if ctx.Err() != nil {
+			outcome = metrics.IterInterrupted
+		}
+	} else {
+		out.Session, out.Proto = live.Session.number, live.Session.proto
+		outcome, out.Step = w.replay(ctx, live)
+		if w.slot.Done(live) && w.slot.Discard(ctx, live, pool.ErrRenew) {
+			g.endSession(live.Session, "renewed", nil)
+		}
+	}
+	out.Outcome = metrics.Outcome(outcome)
+	out.Seq = w.seq
+	out.End = r.now()
+	out.FirstByte = out.End
+	out.Phase = r.phase(phaseAt(&out))
+	if outcome != metrics.IterInterrupted {
+		g.completed.Add(1)
+	}
+	r.collector.Record(out)
+}
+
+// replay performs the steps until one fails, and returns the iteration's
+// outcome and the catalog index of the failed step.
+func (w *worker) replay(ctx context.Context, live *pool.Live[*session]) (metrics.IterationOutcome, uint16) {
+	g := w.g
+	w.env.Iteration = w.arrival.index
+	w.env.Protocol = string(live.Session.version)
+	for i, step := range g.plan.Steps {
+		if !live.Session.features.Has(step.Method) {
+			continue
+		}
+		id := g.plan.FirstStep + uint16(i) //nolint:gosec // NewPlan bounds the number of steps
+		switch o := w.step(ctx, live, step, id); {
+		case o == metrics.Interrupted:
+			return metrics.IterInterrupted, metrics.NoStep
+		case o == metrics.ScriptError:
+			return metrics.IterScriptError, id
+		case o.Failed(), o == metrics.ClientError:
+			return metrics.IterFailed, id
+		}
+	}
+	return metrics.IterCompleted, metrics.NoStep
+}
+
+// step performs one step and records each of its requests: one, or one for
+// each page of a listing. It returns the first outcome that is not ok.
+func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scenarios.Step, id uint16) metrics.Outcome {
+	params, err := step.Render(w.buf[:0], &w.env)
+	if err != nil {
+		return w.scriptError(live.Session, id, err)
+	}
+	w.buf = params
+	req := mcp.Request{Method: step.Method, Params: params, Name: step.RequestName, Timeout: step.Timeout}
+	if req.Timeout == 0 {
+		req.Timeout = w.g.plan.RequestTimeout
+	}
+	call := counted{live.Session, &w.g.inFlight}
+	if !step.AllPages {
+		reply, err := call.Call(ctx, req)
+		return w.finish(ctx, live, step, id, req.Timeout, reply, err)
+	}
+	outcome := metrics.OK
+	for reply, err := range mcp.Pages(ctx, call, req) {
+		if o := w.finish(ctx, live, step, id, req.Timeout, reply, err); o != metrics.OK {
+			outcome = o
+			break
+		}
+	}
+	return outcome
+}
+
+// finish classifies one exchange, evaluates the checks, records the sample and
+// gives up a session that is lost.
+func (w *worker) finish(
+	ctx context.Context, live *pool.Live[*session], step *scenarios.Step, id uint16,
+	timeout time.Duration, reply mcp.Reply, err error,
+) metrics.Outcome {
+	r := w.g.runner
+	s := w.sample(live.Session, id)
+	w.place(&s, reply.Timing)
+	s.BytesOut, s.BytesIn = uint32(reply.BytesOut), uint32(reply.BytesIn)            //nolint:gosec // messages are limited well below 4 GiB
+	s.HTTPStatus, s.Rounds = uint16(reply.HTTPStatus), uint8(min(reply.Rounds, 255)) //nolint:gosec // three digits
+	s.Notifications, s.Progress = clampCount(reply.Notifications), clampCount(reply.Progress)
+	s.Outcome, s.Code = Classify(ctx, reply, err)
+	if s.Outcome == metrics.Timeout && s.End > s.Start+timeout {
+		s.End = s.Start + timeout // a timeout counts at its limit
+		s.FirstByte = min(s.FirstByte, s.End)
+	}
+	if err != nil {
+		s.Extra = &metrics.Extra{Message: message(err)}
+	}
+	if reply.Timing.Connect > 0 {
+		s.HasConnect = true
+		if s.Extra == nil {
+			s.Extra = &metrics.Extra{}
+		}
+		s.Extra.Connect = reply.Timing.Connect
+	}
+	w.check(&s, step, reply)
+	w.prev = s.End
+	r.collector.Record(s)
+	if mcp.SessionLost(err) && w.slot.Discard(ctx, live, err) {
+		w.g.endSession(live.Session, "lost", err)
+	}
+	return s.Outcome
+}
+
+// check fills the verdicts of the step's checks. On a request without an
+// answer each of them has failed, unevaluated.
+func (w *worker) check(s *metrics.Sample, step *scenarios.Step, reply mcp.Reply) {
+	if len(step.Checks) == 0 {
+		return
+	}
+	if !s.Outcome.Answered() {
+		if s.Outcome.CountsChecks() {
+			s.ChecksFailed = 1<<len(step.Checks) - 1
+		}
+		return
+	}
+	failed, err := step.Check(&w.env, scenarios.Response{Result: reply.Result, Elapsed: s.Service()})
+	if err != nil {
+		s.Outcome, s.Code = metrics.ScriptError, 0
+		s.ChecksFailed = 1<<len(step.Checks) - 1
+		s.Extra = &metrics.Extra{Message: mask(err.Error())}
+		return
+	}
+	s.ChecksFailed = failed
+}
+
+// sample returns what all samples of the current iteration's requests share.
+func (w *worker) sample(live *session, id uint16) metrics.Sample {
+	s := metrics.Sample{
+		Kind: metrics.KindStep, Group: w.g.index, Step: id, Session: live.number, Proto: live.proto,
+		Iteration: w.arrival.index, Seq: w.seq,
+	}
+	if w.seq < 1<<16-1 {
+		w.seq++
+	}
+	live.requests.Add(1)
+	return s
+}
+
+// place sets the sample's offsets. The first request of an iteration has the
+// arrival's intended start; a later one the end of the request before it.
+func (w *worker) place(s *metrics.Sample, t mcp.Timing) {
+	t0 := w.g.runner.t0
+	s.Start, s.FirstByte, s.End = t.Start-t0, t.FirstByte-t0, t.End-t0
+	s.Intended, s.Release = w.arrival.intended, w.arrival.released
+	if s.Seq > 0 && s.Intended != metrics.NoOffset {
+		s.Intended, s.Release = w.prev, s.Start
+	}
+	s.Phase = w.g.runner.phase(phaseAt(s))
+}
+
+func phaseAt(s *metrics.Sample) time.Duration {
+	if s.Intended != metrics.NoOffset {
+		return s.Intended
+	}
+	return s.Start
+}
+
+// scriptError records a step whose parameters could not be made; nothing was sent.
+func (w *worker) scriptError(live *session, id uint16, err error) metrics.Outcome {
+	s := w.sample(live, id)
+	now := time.Since(w.g.runner.base)
+	w.place(&s, mcp.Timing{Start: now, FirstByte: now, End: now})
+	s.Outcome = metrics.ScriptError
+	s.Extra = &metrics.Extra{Message: mask(err.Error())}
+	if n := len(w.g.plan.Steps[id-w.g.plan.FirstStep].Checks); n > 0 {
+		s.ChecksFailed = 1<<n - 1
+	}
+	w.g.runner.collector.Record(s)
+	return metrics.ScriptError
+}
+
+// sleep waits for d, or until ctx ends: then it returns false.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func clampCount(n int) uint16 { return uint16(max(0, min(n, 1<<16-1))) } //nolint:gosec // in range by the line itself
+
+// counted is a session whose calls in flight are counted.
+type counted struct {
+	session *session
+	flight  *atomic.Int64
+}
+
+// Call implements the caller that mcp.Pages wants.
+func (c counted) Call(ctx context.Context, req mcp.Request) (mcp.Reply, error) {
+	c.flight.Add(1)
+	defer c.flight.Add(-1)
+	return c.session.Call(ctx, req)
+}
+
+// Info implements the caller that mcp.Pages wants.
+func (c counted) Info() mcp.Info { return c.session.Info() }
