@@ -1,94 +1,215 @@
 package metrics
 
 import (
+	"fmt"
+	"sync/atomic"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Sink consumes what the collector saw. Its methods are called by one
-// goroutine and must not keep the slices they are given.
-type Sink interface {
-	Write(batch []Sample) error
-	Close() error
+const (
+	// flushPeriod is the greatest age of a sample before it is handed over.
+	flushPeriod = 100 * time.Millisecond
+	// publishPeriod is the time between snapshots. They are taken publishDelay
+	// after each half second, when the samples of that half have arrived.
+	publishPeriod = 500 * time.Millisecond
+	publishDelay  = 2 * flushPeriod
+	// secondsOpen is how many seconds an interval stays open after its own.
+	secondsOpen = 1
+)
+
+// Collector turns samples into distributions, counts and rows. Record may be
+// called by many goroutines; one goroutine runs Run, which owns everything
+// else until it returns. Its memory does not depend on the length of the run.
+//
+// Order of use: go Run, Record for what came before the clock, StartClock,
+// Record, Close, wait for Run, Summary.
+type Collector struct {
+	cfg      CollectorConfig
+	stream   *stream
+	clock    atomic.Pointer[time.Time]
+	snapshot atomic.Pointer[Snapshot]
+
+	// Owned by Run, then by the caller of Summary.
+	started     time.Time // when Run began
+	lastPublish int64
+	sinks       []sink
+	err         error // the first error of a sink
+	totals      totals
+	seconds     seconds
 }
 
-// IntervalSink is implemented by sinks that also take the per-second figures.
-type IntervalSink interface {
-	WriteIntervals(rows []Interval) error
+// sink is a Sink with the abilities found by type assertion.
+type sink struct {
+	Sink
+	intervals IntervalSink // nil when it takes none
+	load      LoadSink
+	failed    bool
 }
 
-// LoadSink is implemented by sinks that also take the per-second load rows.
-type LoadSink interface {
-	WriteLoad(rows []LoadRow) error
+// NewCollector returns a collector whose Run has not begun. Record may be
+// called at once, but waits when the slabs are used up before Run begins.
+func NewCollector(cfg CollectorConfig) *Collector {
+	if cfg.Catalog == nil {
+		cfg.Catalog = &Catalog{}
+	}
+	c := &Collector{cfg: cfg, stream: newStream(cfg.SlabLimit), totals: newTotals(cfg.Catalog)}
+	c.seconds = newSeconds(&c.cfg)
+	for _, s := range cfg.Sinks {
+		intervals, _ := s.(IntervalSink)
+		load, _ := s.(LoadSink)
+		c.sinks = append(c.sinks, sink{Sink: s, intervals: intervals, load: load})
+	}
+	c.snapshot.Store(&Snapshot{Groups: make([]Gauges, len(cfg.Catalog.Groups))})
+	return c
 }
 
-// Interval holds one second of one step, protocol version, phase and outcome
-// class. Second counts from the start of the clock, by the End of the samples.
-type Interval struct {
-	Second   int64
-	Trial    uint16
-	Step     uint16
-	Proto    uint8
-	Phase    Phase
-	Class    Class
-	Count    int64
-	Outcomes [NumOutcomes]int64
-	Passed   []int64 // per check of the step, evaluated on this class's requests
-	Failed   []int64
-	BytesOut int64
-	BytesIn  int64
-	Min, Max time.Duration           // latency, exact
-	Hist     *hdrhistogram.Histogram // latency in ns, two digits
-	Service  *hdrhistogram.Histogram // service time in ns, two digits
+// Record takes one sample, which reaches the sinks within about 100 ms. It
+// never drops one: when the collector is so far behind that no slab is free,
+// it waits, and the run is unsound. Safe for concurrent use; not after Close.
+func (c *Collector) Record(s Sample) { c.stream.put(&s) }
+
+// StartClock says when offset 0 was. It is called once; without it no second
+// ends before Close.
+func (c *Collector) StartClock(t0 time.Time) { c.clock.Store(&t0) }
+
+// Close ends the stream of samples. It is called once, after all callers of
+// Record are done; Run then returns.
+func (c *Collector) Close() { c.stream.end() }
+
+// Snapshot returns the latest published state, never nil. Safe for concurrent use.
+func (c *Collector) Snapshot() *Snapshot { return c.snapshot.Load() }
+
+// Run consumes the samples until Close and everything recorded is written,
+// also when a sink fails: that sink gets nothing more but its Close. The
+// result is the first error of a sink.
+func (c *Collector) Run() error {
+	c.started = time.Now()
+	timer := time.NewTimer(flushPeriod)
+	defer timer.Stop()
+	for {
+		select {
+		case b, ok := <-c.stream.full:
+			if !ok {
+				return c.finish()
+			}
+			c.consume(b)
+		case <-timer.C:
+			c.drain()
+			c.tick(time.Now())
+			timer.Reset(time.Until(c.nextTick(time.Now())))
+		}
+	}
 }
 
-// LoadRow holds one second of one group. Counts are of that second; the other
-// integers are values at its end.
-type LoadRow struct {
-	Second             int64
-	Trial              uint16
-	Group              uint8
-	Phase              Phase
-	Intended           int64
-	Started            int64
-	Completed          int64
-	Dropped            int64
-	SessionsWanted     int
-	SessionsActive     int
-	SessionsConnecting int
-	InFlight           int
-	Lateness, Queued   *hdrhistogram.Histogram // ns, two digits; empty in a closed load
+// nextTick returns the first multiple of flushPeriod after now, counted from
+// the start of the clock so that ticks fall on the ends of seconds.
+func (c *Collector) nextTick(now time.Time) time.Time {
+	base := c.base()
+	return base.Add((now.Sub(base)/flushPeriod + 1) * flushPeriod)
 }
 
-// Gauges is the live state of one group as its driver sees it. The first four
-// are totals since the start of the clock and never fall.
-type Gauges struct {
-	Intended, Started, Completed, Dropped                        int64
-	SessionsWanted, SessionsActive, SessionsConnecting, InFlight int
+// base is the start of the clock, or before that the start of Run.
+func (c *Collector) base() time.Time {
+	if t0 := c.clock.Load(); t0 != nil {
+		return *t0
+	}
+	return c.started
 }
 
-// CollectorConfig configures a Collector.
-type CollectorConfig struct {
-	Catalog *Catalog
-	Sinks   []Sink
-	// Gauges is read once a second for each group; nil leaves the load rows
-	// without them.
-	Gauges func(group int) Gauges
-	// Warmup is the length of the warm-up phase.
-	Warmup time.Duration
+// elapsed returns the time since the clock started, 0 before.
+func (c *Collector) elapsed(now time.Time) time.Duration {
+	t0 := c.clock.Load()
+	if t0 == nil {
+		return 0
+	}
+	return max(now.Sub(*t0), 0)
 }
 
-// Snapshot is what a progress display reads. It is immutable.
-type Snapshot struct {
-	Elapsed    time.Duration // since the clock started; 0 before
-	Requests   int64         // all phases
-	OK, Failed int64
-	RatePerS   float64       // requests in the last whole second
-	P99        time.Duration // latency over the last ten seconds, 0 when none
-	Iterations int64         // finished, all phases
-	Dropped    int64
-	Sessions   int // active now
-	InFlight   int
-	Groups     []Gauges
+// drain consumes what was recorded until now: the slabs handed over, then
+// those being filled.
+func (c *Collector) drain() {
+	for range len(c.stream.full) {
+		c.consume(<-c.stream.full) // nobody else receives
+	}
+	for i := range c.stream.shards {
+		if b := c.stream.shards[i].steal(); b != nil {
+			c.consume(b)
+		}
+	}
+}
+
+func (c *Collector) consume(b *slab) {
+	for i := range b.samples {
+		s := &b.samples[i]
+		c.totals.add(s)
+		c.seconds.add(s)
+	}
+	for i := range c.sinks {
+		c.call(&c.sinks[i], "write samples", func(s *sink) error { return s.Write(b.samples) })
+	}
+	c.stream.release(b)
+}
+
+// call runs one operation of a sink that has not failed yet.
+func (c *Collector) call(s *sink, what string, op func(*sink) error) {
+	if s.failed {
+		return
+	}
+	if err := op(s); err != nil {
+		s.failed = true
+		c.fail(what, err)
+	}
+}
+
+func (c *Collector) fail(what string, err error) {
+	if c.err == nil {
+		c.err = fmt.Errorf("%s: %w", what, err)
+	}
+}
+
+func (c *Collector) tick(now time.Time) {
+	if c.clock.Load() != nil {
+		elapsed := c.elapsed(now)
+		if c.seconds.due(elapsed) {
+			c.seconds.readGauges(int64(elapsed/time.Second) - 1)
+		}
+		c.flush(int64(elapsed/time.Second) - secondsOpen)
+	}
+	if k := int64((now.Sub(c.base()) - publishDelay + publishPeriod) / publishPeriod); k != c.lastPublish {
+		c.lastPublish = k
+		c.publish(now)
+	}
+}
+
+// flush hands over the seconds before the given one.
+func (c *Collector) flush(before int64) {
+	for c.seconds.next < before {
+		rows, load := c.seconds.close()
+		for i := range c.sinks {
+			s := &c.sinks[i]
+			if s.intervals != nil && len(rows) > 0 {
+				c.call(s, "write intervals", func(s *sink) error { return s.intervals.WriteIntervals(rows) })
+			}
+			if s.load != nil && len(load) > 0 {
+				c.call(s, "write load", func(s *sink) error { return s.load.WriteLoad(load) })
+			}
+		}
+	}
+}
+
+// finish handles the end of the stream: the last seconds, the last snapshot, the sinks' end.
+func (c *Collector) finish() error {
+	now := time.Now()
+	if c.clock.Load() != nil {
+		// The second that has just ended, or the one that is cut short.
+		c.seconds.readGauges(int64((c.elapsed(now) - 1) / time.Second))
+	}
+	c.flush(c.seconds.end())
+	c.publish(now)
+	for i := range c.sinks {
+		if err := c.sinks[i].Close(); err != nil {
+			c.fail("close results", err)
+		}
+	}
+	return c.err
 }

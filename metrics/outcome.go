@@ -41,12 +41,10 @@ const (
 	Dropped
 	// AgentLost is a case whose agent was lost.
 	AgentLost
-
-	outcomeCount
 )
 
 // NumOutcomes is the number of outcomes; an array of this length can be indexed by Outcome.
-const NumOutcomes = int(outcomeCount)
+const NumOutcomes = int(AgentLost) + 1
 
 var outcomeNames = [NumOutcomes]string{
 	"ok", "check_failed", "timeout", "tool_error", "rpc_error", "protocol_error", "limit_exceeded",

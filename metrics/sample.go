@@ -38,7 +38,9 @@ const NoOffset time.Duration = -1 << 63
 
 // Sample is one finished thing, passed by value. Offsets count from the start
 // of the run's clock on the monotonic clock; sessions dialled before it have
-// negative ones. Invariant, where present: Intended ≤ Release ≤ Start ≤ FirstByte ≤ End.
+// negative ones. Invariant, where present: Intended ≤ Release ≤ Start ≤ FirstByte ≤ End;
+// FirstByte equals End when no byte of an answer arrived, see TTFB; samples
+// other than requests may leave it 0.
 //
 // For the first step of an iteration of an open load Intended is the arrival's
 // intended start and Release the moment the pacer let it go. For later steps
@@ -51,7 +53,7 @@ type Sample struct {
 	Intended, Release, Start, FirstByte, End time.Duration
 
 	Iteration     uint64 // arrival index within the group
-	Session       uint32 // session number within the run; each reconnect is a new one
+	Session       uint32 // session number within the run; each reconnect is a new one; or NoSession
 	Step          uint16 // index into Catalog.Steps; KindIteration: the first failed step, or NoStep
 	Seq           uint16 // request's number within its iteration, from 0; KindIteration: requests made
 	Code          int32  // meaning depends on Outcome: JSON-RPC code, errno class, limit, exit code
@@ -74,6 +76,9 @@ type Sample struct {
 
 // NoStep in Sample.Step of an iteration: no step failed.
 const NoStep = ^uint16(0)
+
+// NoSession in Sample.Session: no session had to do with it.
+const NoSession = ^uint32(0)
 
 // IterOutcome returns the outcome of a KindIteration sample.
 func (s *Sample) IterOutcome() IterationOutcome { return IterationOutcome(s.Outcome) }
@@ -106,6 +111,23 @@ func (s *Sample) Queued() (d time.Duration, ok bool) {
 		return 0, false
 	}
 	return s.Start - s.Release, true
+}
+
+// TTFB returns the time from the send to the first byte of the answer; ok is
+// false when none arrived. Where FirstByte equals End, which also holds for an
+// answer read at once, the outcome tells.
+func (s *Sample) TTFB() (d time.Duration, ok bool) {
+	if s.FirstByte < s.Start || s.FirstByte > s.End {
+		return 0, false
+	}
+	switch s.Outcome {
+	case OK, CheckFailed, ToolError, RPCError, HTTPError:
+		return s.FirstByte - s.Start, true
+	case Timeout, ProtocolError, LimitExceeded, TransportError, ProcessExit, Cancelled, Interrupted,
+		ClientError, ScriptError, Skipped, Dropped, AgentLost:
+		return s.FirstByte - s.Start, s.FirstByte > s.Start && s.FirstByte < s.End
+	}
+	return 0, false
 }
 
 // Extra holds what only some samples carry.

@@ -57,7 +57,8 @@ type SessionsSummary struct {
 	Outcomes map[string]int64 `json:"outcomes"`
 }
 
-// IterationsSummary counts the iterations of the measured phase. The last six add up to Total.
+// IterationsSummary counts the iterations of the measured phase. The six counts
+// after Total add up to it. Latency is that of completed and failed ones.
 type IterationsSummary struct {
 	Total       int64      `json:"total"`
 	Completed   int64      `json:"completed"`
@@ -116,6 +117,7 @@ type Quantiles struct {
 	P99       float64  `json:"p99"`
 	P999      float64  `json:"p999"`
 	Max       float64  `json:"max"`
+	Over      int64    `json:"over,omitempty"` // values above an hour; percentiles take them as one hour
 	AtTimeout []string `json:"at_timeout,omitempty"`
 }
 
@@ -127,16 +129,24 @@ type CheckSummary struct {
 	Failed int64  `json:"failed"`
 }
 
-// ThresholdResult is one threshold and its value; Value is nil when nothing was measured for it.
+// ThresholdResult is one threshold and its value; Value is nil when nothing was
+// measured for it, and OK is then false. Unit is that of Value: "ms" for every
+// time, "%" or "" (0 to 1) for a share, "/s" for a rate, the unit as written
+// for bytes, "" for a count.
 type ThresholdResult struct {
 	Expr    string   `json:"expr"`
-	Value   *float64 `json:"value"` // in the unit of the threshold's right side, see Unit
+	Value   *float64 `json:"value"`
 	Unit    string   `json:"unit,omitempty"`
 	OK      bool     `json:"ok"`
 	Default bool     `json:"default,omitempty"` // the user named none
+	// AtTimeout says that Value falls on a request that timed out and is a lower bound.
+	AtTimeout bool `json:"at_timeout,omitempty"`
 }
 
-// ErrorSummary is one kind of failure: the same outcome, code and masked message.
+// ErrorSummary is one kind of failure: the same outcome, code and masked
+// message, of the requests of the measured phase and of all attempts to open a
+// session (Step is then ""). FirstS and LastS are seconds since the clock
+// started, negative before. Kinds beyond the thousandth are counted as "other messages".
 type ErrorSummary struct {
 	Outcome string  `json:"outcome"`
 	Code    int32   `json:"code"`

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+
+	"mcpbench/driver"
+	"mcpbench/mcp"
+	"mcpbench/scenarios"
+)
+
+// dialer opens sessions to one server of a program.
+type dialer struct {
+	server    *scenarios.Server
+	getStream bool
+	seed      uint64
+}
+
+// dial implements driver.Dial.
+func (d *dialer) dial(ctx context.Context, slot int, o mcp.Options) (driver.Session, error) {
+	transport, err := d.transport(slot)
+	if err != nil {
+		return nil, err
+	}
+	o.Version = mcp.Version(d.server.Protocol)
+	o.Client = mcp.Implementation{Name: "mcpbench", Version: version}
+	o.GetStream = d.getStream
+	session, err := mcp.Connect(ctx, transport, o)
+	if err != nil { // a nil *mcp.Session in the interface would not be nil
+		return nil, err
+	}
+	return session, nil
+}
+
+func (d *dialer) transport(slot int) (mcp.Transport, error) {
+	s := d.server
+	if s.Transport == "stdio" {
+		return &mcp.Stdio{Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir}, nil
+	}
+	header := http.Header{}
+	env := &scenarios.Env{Seed: d.seed, Session: slot, Protocol: s.Protocol}
+	for _, h := range s.Headers {
+		value, err := h.Value.Render(env)
+		if err != nil {
+			return nil, fmt.Errorf("header %s of server %s: %w", h.Name, s.Name, err)
+		}
+		header.Add(h.Name, value)
+	}
+	return &mcp.Streamable{URL: s.URL, Header: header}, nil
+}
+
+// bearer returns the Authorization header for a token in a variable.
+func (s streams) bearer(variable string) (string, error) {
+	token, ok := s.env(variable)
+	if !ok || strings.TrimSpace(token) == "" {
+		return "", usage("--bearer-env %s: the variable is not set", variable)
+	}
+	return "Bearer " + strings.TrimSpace(token), nil
+}
+
+// readInput reads a file, or standard input for "-".
+func (s streams) readInput(name string) ([]byte, error) {
+	if name != "-" {
+		return os.ReadFile(name) //nolint:gosec // reading the files that the user names is the job
+	}
+	return readAll(s.in)
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"mcpbench/scenarios"
+)
+
+// dryRun prints what a run would do: where each value comes from, and one
+// rendered request of each step. Nothing is sent.
+func dryRun(s streams, f *runFlags, sc *scenarios.Scenario, p *scenarios.Program) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "scenario %s\n\n", p.Name)
+	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(tab, "VALUE\t\tFROM") // a strings.Builder does not fail
+	for _, v := range sc.Settings() {
+		_, _ = fmt.Fprintf(tab, "%s\t%s\t%s\n", v.Path, clean(v.Value), v.Origin)
+	}
+	if err := tab.Flush(); err != nil {
+		return failure("print the plan: %w", err)
+	}
+	for gi := range p.Groups {
+		g := &p.Groups[gi]
+		server := &p.Servers[g.Server]
+		fmt.Fprintf(&b, "\ngroup %s on %s: %s\n", g.Name, server.Name, loadText(g))
+		env := &scenarios.Env{Seed: f.seed, Group: gi, Protocol: server.Protocol}
+		for _, step := range p.Flows[g.Flow].Steps {
+			params, err := step.Render(nil, env)
+			if err != nil {
+				return usage("step %s: %w", step.ID, err)
+			}
+			fmt.Fprintf(&b, "  %s: %s %s\n", step.ID, step.Method, params)
+		}
+	}
+	b.WriteString("\nnothing was sent\n")
+	if _, err := io.WriteString(s.out, b.String()); err != nil {
+		return failure("print the plan: %w", err)
+	}
+	return nil
+}
+
+func loadText(g *scenarios.Group) string {
+	var b strings.Builder
+	if g.Open {
+		fmt.Fprintf(&b, "%s arrivals at %g/s on at most %s", g.Process, g.Rate, count(g.Sessions, "session"))
+	} else {
+		b.WriteString(count(g.Sessions, "session"))
+		if g.Think > 0 {
+			fmt.Fprintf(&b, " thinking %v", g.Think)
+		}
+	}
+	if g.InFlight > 1 {
+		fmt.Fprintf(&b, ", %d requests in flight on each", g.InFlight)
+	}
+	if g.Iterations > 0 {
+		fmt.Fprintf(&b, ", %s in all", count(int(g.Iterations), "iteration"))
+	}
+	if g.Duration > 0 {
+		fmt.Fprintf(&b, ", for %v", g.Duration)
+	}
+	return b.String()
+}

@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"go.uber.org/zap"
+
+	"mcpbench/driver"
+	"mcpbench/internal/target"
+	"mcpbench/metrics"
+	"mcpbench/output"
+	"mcpbench/scenarios"
+)
+
+// execution is one run, from a compiled program to its exit code.
+type execution struct {
+	streams
+	flags    *runFlags
+	scenario *scenarios.Scenario
+	program  *scenarios.Program
+	command  []string // our own command line, masked
+
+	runID     string
+	startedAt time.Time
+	plan      *driver.Plan
+	embedded  *embedded
+	folder    *output.Folder
+	parquet   *output.Parquet
+	collector *metrics.Collector
+	runner    *driver.Runner
+	file      *output.RunFile
+	signal    *signals
+}
+
+// closeTime bounds the orderly end of all sessions after the results are safe.
+const closeTime = 15 * time.Second
+
+// run makes the load and everything that comes of it. The error has the exit code.
+func (e *execution) run(ctx context.Context) error {
+	e.runID, e.startedAt = output.NewRunID(), time.Now()
+	abandoned := make(chan int, 1)
+	ended := make(chan error, 1)
+	screen := e.newScreen()
+	ctx, e.signal = watchSignals(ctx, screen.notice, func(code int) { abandoned <- code })
+	go func() {
+		err := e.measure(ctx, screen)
+		e.signal.Close()
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case code := <-abandoned:
+		return &exitError{code: code, err: errors.New("given up: the results are not complete")}
+	}
+}
+
+// measure prepares, runs and reports. Whatever goes wrong after the usage was
+// checked ends in a summary that says so.
+func (e *execution) measure(ctx context.Context, screen *screen) error {
+	err := e.prepare(ctx, screen.log)
+	if err == nil {
+		screen.start()
+		err = e.runner.Run(ctx, e.signal.Stop)
+	} else {
+		err = errors.Join(err, e.recordNothing())
+	}
+	closeErr := e.closeSessions(ctx)
+	screen.stop()
+	if closeErr != nil {
+		screen.log.Warn("sessions not closed in order", zap.Error(closeErr))
+	}
+	var counted *target.Stats
+	if e.embedded != nil {
+		stats, terr := e.embedded.close()
+		if terr != nil {
+			screen.log.Warn("demo target", zap.Error(terr))
+		} else {
+			counted = &stats
+		}
+	}
+	return e.report(err, counted)
+}
+
+// recordNothing ends a collector that never got a run, so that there is a
+// summary of nothing.
+func (e *execution) recordNothing() error {
+	if e.plan == nil {
+		e.plan = &driver.Plan{Catalog: &metrics.Catalog{Protocols: []string{""}}}
+	}
+	e.collector = metrics.NewCollector(metrics.CollectorConfig{Catalog: e.plan.Catalog, Warmup: e.program.Warmup})
+	e.collector.Close()
+	return e.collector.Run()
+}
+
+// prepare makes everything that the load needs, results first: a path that
+// cannot be written is known before anything is sent.
+func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
+	p := e.program
+	folder, err := output.Create(e.outDir(), e.runID)
+	if err != nil {
+		return err
+	}
+	e.folder = folder
+	if e.embedded, err = startEmbedded(ctx, p); err != nil {
+		return err
+	}
+	e.plan, err = driver.NewPlan(p, e.flags.seed, func(group int) driver.Dial {
+		d := &dialer{
+			server: &p.Servers[p.Groups[group].Server], seed: e.flags.seed,
+			getStream: e.flags.getStream == "always", // no step needs one yet
+		}
+		return d.dial
+	})
+	if err != nil {
+		return err
+	}
+	e.file = e.newRunFile()
+	if err := errors.Join(folder.WriteRun(e.file), folder.WriteScenario(e.scenario.Resolved())); err != nil {
+		return err
+	}
+	e.parquet, err = output.NewParquet(output.ParquetConfig{
+		Folder: folder, RunID: e.runID, Catalog: e.plan.Catalog, T0: e.startedAt, Run: e.file,
+	})
+	if err != nil {
+		return err
+	}
+	e.plan.OnClock = func(t0 time.Time) {
+		e.parquet.SetT0(t0)
+		e.file.Clock.T0 = &t0
+	}
+	e.collector = metrics.NewCollector(metrics.CollectorConfig{
+		Catalog: e.plan.Catalog, Sinks: []metrics.Sink{e.parquet}, Warmup: p.Warmup,
+		Gauges: func(group int) metrics.Gauges { return e.runner.Gauges(group) },
+	})
+	e.runner = driver.New(e.plan, e.collector, log)
+	return nil
+}
+
+// outDir is where run folders go: the flag, the scenario, the default.
+func (e *execution) outDir() string {
+	if e.program.OutputDir == "" {
+		return e.flags.out
+	}
+	return e.program.OutputDir
+}
+
+func (e *execution) newRunFile() *output.RunFile {
+	text := e.scenario.Resolved()
+	sum := sha256.Sum256(text)
+	f := &output.RunFile{
+		RunID: e.runID, Mcpbench: version, Go: runtime.Version(), StartedAt: e.startedAt.UTC(),
+		Host: output.ThisHost(), Command: e.command,
+		Scenario: output.ScenarioRef{Name: e.program.Name, SHA256: hex.EncodeToString(sum[:])},
+		Seed:     e.flags.seed,
+	}
+	return f
+}
+
+// closeSessions ends the sessions within a bound. After a second signal they
+// are cut at once.
+func (e *execution) closeSessions(ctx context.Context) error {
+	if e.runner == nil {
+		return nil
+	}
+	limit := closeTime
+	if ctx.Err() != nil {
+		limit = 0
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	return e.runner.Close(ctx)
+}
+
+// report writes and prints what came of the run.
+func (e *execution) report(err error, counted *target.Stats) error {
+	s := e.summary(err)
+	err = errors.Join(err, e.writeResults(s))
+	if err != nil && s.ExitCode != metrics.ExitError {
+		s = e.summary(err) // a result that cannot be written is a failed run
+	}
+	var perr error
+	if e.flags.json {
+		perr = output.WriteJSON(e.out, s)
+	} else {
+		perr = output.RenderText(e.out, s, e.textOptions(s, counted))
+	}
+	switch {
+	case perr != nil:
+		return failure("print the summary: %w", perr)
+	case err != nil && s.ExitCode == metrics.ExitError && (e.flags.json || !isTerminal(e.out)):
+		// On a terminal the summary has said it already.
+		return &exitError{code: s.ExitCode, err: err}
+	case s.ExitCode != 0:
+		return &exitError{code: s.ExitCode}
+	}
+	return nil
+}
+
+func (e *execution) summary(err error) *metrics.Summary {
+	info := metrics.RunInfo{
+		RunID: e.runID, Scenario: e.program.Name, StartedAt: e.startedAt, Seed: e.flags.seed, Tags: e.program.Tags,
+		Thresholds: e.program.Thresholds, Err: err, Signal: e.signal.Signal(),
+		CPU: processCPU(), MaxGCPause: maxGCPause(),
+	}
+	if e.folder != nil {
+		info.ResultsDir = e.folder.Path()
+	}
+	if e.runner != nil {
+		stats := e.runner.SessionStats()
+		info.SessionOpened = stats.Opened > 0
+		info.Closed, info.Reopened = stats.Closed, stats.Reopened
+		info.Anomalies = e.runner.Anomalies()
+		info.MeasuredEnd = e.runner.MeasuredEnd()
+	}
+	return e.collector.Summary(info)
+}
+
+// writeResults writes the files that are known only at the end.
+func (e *execution) writeResults(s *metrics.Summary) error {
+	if e.folder == nil || e.file == nil {
+		return nil
+	}
+	now := time.Now().UTC()
+	e.file.EndedAt = &now
+	e.file.Targets, e.file.Thresholds = s.Targets, s.Thresholds
+	e.file.Verdict, e.file.ExitCode = s.Verdict, &s.ExitCode
+	return errors.Join(
+		output.WriteRuns(output.ParquetConfig{Folder: e.folder, RunID: e.runID, Catalog: e.plan.Catalog, Run: e.file}, s),
+		e.folder.WriteSummary(s), e.folder.WriteRun(e.file),
+	)
+}
+
+func (e *execution) textOptions(s *metrics.Summary, counted *target.Stats) output.TextOptions {
+	o := output.TextOptions{
+		Color: output.UseColor(isTerminal(e.out), e.flags.noColor, e.getenv), Width: terminalWidth(e.out),
+	}
+	if e.folder != nil {
+		if n, err := e.folder.TableBytes("requests"); err == nil {
+			o.Notes = append(o.Notes, "requests "+output.FormatBytes(n))
+		}
+		o.Notes = append(o.Notes, "summary.json")
+	}
+	if counted != nil {
+		o.Hints = append(o.Hints, targetHint(*counted, e.collector.Snapshot()))
+		if s.ExitCode == 0 && e.scenario.Name() == "quickstart" {
+			o.Hints = append(o.Hints,
+				"next: your own server, over stdio or HTTP:",
+				"  mcpbench discover -- ./my-server --stdio",
+				"  mcpbench run --url http://127.0.0.1:8080/mcp -t TOOL -a '{…}' -c 20 -d 10s")
+		}
+	}
+	return o
+}
+
+// targetHint compares the demo target's own count with ours: every request,
+// those of the warm-up included, but none that opens a session.
+func targetHint(t target.Stats, snap *metrics.Snapshot) string {
+	received := t.Requests.Received
+	for _, method := range []string{"initialize", "server/discover"} {
+		received -= t.Methods[method].Received
+	}
+	equal := "equal"
+	if received != snap.Requests {
+		equal = "not equal"
+	}
+	return fmt.Sprintf("the target counted %d requests, mcpbench %d, warm-up included: %s", received, snap.Requests, equal)
+}
+
+func maxGCPause() time.Duration {
+	var s debug.GCStats
+	debug.ReadGCStats(&s)
+	var most time.Duration
+	for _, p := range s.Pause {
+		most = max(most, p)
+	}
+	return most
+}
+
+// logTo returns the program's logger on w.
+func (f *runFlags) logTo(w io.Writer) *zap.Logger {
+	return newLogger(w, f.logFormat, f.verbose, f.quiet)
+}

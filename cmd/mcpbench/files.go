@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"mcpbench/internal/nearest"
+	"mcpbench/scenarios"
+)
+
+type flagType = pflag.Flag
+
+// maxInput bounds what is read from standard input.
+const maxInput = 16 << 20
+
+func readAll(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err != nil {
+		return nil, fmt.Errorf("read standard input: %w", err)
+	}
+	if len(data) > maxInput {
+		return nil, fmt.Errorf("standard input is longer than %d MiB", maxInput>>20)
+	}
+	return data, nil
+}
+
+// withNearFile adds, to the error of a file that does not exist, the nearest
+// name in its folder.
+func withNearFile(name string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	entries, rerr := os.ReadDir(dirOf(name))
+	if rerr != nil {
+		return err
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return fmt.Errorf("%w%s", err, nearest.DidYouMean(filepath.Base(name), names))
+}
+
+func dirOf(name string) string { return filepath.Dir(name) }
+
+func mapKeys(m map[string]string) iter.Seq[string] { return maps.Keys(m) }
+
+// maskArguments hides the values of arguments that look secret by their names,
+// and credentials in URLs.
+func maskArguments(args []string) []string {
+	out := make([]string, len(args))
+	hide := false
+	for i, a := range args {
+		name, value, ok := strings.Cut(a, "=")
+		switch {
+		case hide && !strings.HasPrefix(a, "-"):
+			out[i] = "***"
+		case ok && scenarios.SecretName(strings.TrimLeft(name, "-")):
+			out[i] = name + "=***"
+		default:
+			out[i] = maskURL(a)
+		}
+		hide = !ok && strings.HasPrefix(a, "-") && scenarios.SecretName(strings.TrimLeft(a, "-"))
+		_ = value
+	}
+	return out
+}
+
+func maskURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.User == nil {
+		return s
+	}
+	return u.Redacted()
+}
+
+// terminalWidth is the width of a terminal, 0 for anything else.
+func terminalWidth(stream any) int {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}

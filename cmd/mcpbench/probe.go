@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"mcpbench/mcp"
+	"mcpbench/scenarios"
+)
+
+// probe is one session outside any load, to ask a server what it has.
+type probe struct {
+	session *mcp.Session
+	timeout time.Duration
+	target  *embedded
+}
+
+// openProbe opens a session to the server that the flags name. The error has
+// the exit code.
+func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.QuickConfig) (*probe, error) {
+	q.Tool = "none" // the quick form wants one; only its server is used here
+	sc, err := scenarios.Quick(q)
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	headers, err := t.headerValues(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := sc.Override(scenarios.Overrides{Headers: headers, Protocol: t.protocol}); err != nil {
+		return nil, usage("%w", err)
+	}
+	program, err := compile(sc)
+	if err != nil {
+		return nil, err
+	}
+	target, err := startEmbedded(ctx, program)
+	if err != nil {
+		return nil, failure("%w", err)
+	}
+	d := &dialer{server: &program.Servers[0]}
+	transport, err := d.transport(0)
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	dctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout,
+		fmt.Errorf("no session within %v", t.connectTimeout))
+	defer cancel()
+	session, err := mcp.Connect(dctx, transport, mcp.Options{
+		Version: mcp.Version(program.Servers[0].Protocol),
+		Client:  mcp.Implementation{Name: "mcpbench", Version: version}, Base: time.Now(),
+	})
+	if err != nil {
+		if target != nil {
+			_, terr := target.close()
+			err = errors.Join(err, terr)
+		}
+		return nil, failure("connect to the server: %w", err)
+	}
+	return &probe{session: session, timeout: t.timeout, target: target}, nil
+}
+
+func (p *probe) close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	defer cancel()
+	_ = p.session.Close(ctx) // what was asked has been answered
+	if p.target != nil {
+		_, _ = p.target.close() // the same
+	}
+}
+
+// tool is an entry of tools/list as far as we look at it.
+type tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+	Annotations *struct {
+		ReadOnly    *bool `json:"readOnlyHint,omitempty"`
+		Destructive *bool `json:"destructiveHint,omitempty"`
+		Idempotent  *bool `json:"idempotentHint,omitempty"`
+	} `json:"annotations,omitempty"`
+}
+
+// hints are the tool's annotations in words.
+func (t *tool) hints() string {
+	a := t.Annotations
+	var out []string
+	switch {
+	case a == nil:
+	case a.ReadOnly != nil && *a.ReadOnly:
+		out = append(out, "read-only")
+	case a.Destructive != nil && *a.Destructive:
+		out = append(out, "destructive")
+	}
+	if a != nil && a.Idempotent != nil && *a.Idempotent && (a.ReadOnly == nil || !*a.ReadOnly) {
+		out = append(out, "idempotent")
+	}
+	return strings.Join(out, ", ")
+}
+
+// arguments are the names of the tool's arguments, * after those required.
+func (t *tool) arguments() string {
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+		Required   []string                   `json:"required"`
+	}
+	if json.Unmarshal(t.InputSchema, &schema) != nil {
+		return "?"
+	}
+	var out []string
+	for _, name := range schema.Required {
+		out = append(out, name+"*")
+		delete(schema.Properties, name)
+	}
+	return strings.Join(append(out, sortedNames(schema.Properties)...), ", ")
+}
+
+func (p *probe) tools(ctx context.Context) ([]tool, error) {
+	return list[tool](ctx, p, "tools/list", "tools")
+}
+
+// list follows a listing to its end.
+func list[T any](ctx context.Context, p *probe, method, member string) ([]T, error) {
+	out := []T{}
+	req := mcp.Request{Method: method, Params: []byte("{}"), Timeout: p.timeout}
+	for reply, err := range mcp.Pages(ctx, p.session, req) {
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", method, err)
+		}
+		var page map[string]json.RawMessage
+		if err := json.Unmarshal(reply.Result, &page); err != nil {
+			return nil, fmt.Errorf("%s: %w", method, err)
+		}
+		var items []T
+		if err := json.Unmarshal(page[member], &items); err != nil {
+			return nil, fmt.Errorf("%s: member %q of the result: %w", method, member, err)
+		}
+		out = append(out, items...)
+	}
+	return out, nil
+}
+
+// argumentsFromSchema asks the server for the tool and makes arguments from its
+// input schema; {} when it lists no such tool: the calls then show what it says.
+func (f *runFlags) argumentsFromSchema(ctx context.Context, s streams, q scenarios.QuickConfig) ([]byte, error) {
+	if f.dryRun {
+		return []byte("{}"), nil // nothing is sent
+	}
+	p, err := openProbe(ctx, s, &f.targetFlags, q)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close(ctx)
+	tools, err := p.tools(ctx)
+	if err != nil {
+		return nil, failure("ask for the arguments of %s (give them with -a): %w", f.tool, err)
+	}
+	for i := range tools {
+		if tools[i].Name != f.tool {
+			continue
+		}
+		args, err := scenarios.SampleArguments(tools[i].InputSchema)
+		if err != nil {
+			return nil, usage("make arguments for tool %s from its input schema: %w", f.tool, err)
+		}
+		return args, nil
+	}
+	return []byte("{}"), nil
+}
+
+// suggest lists the server's tools for a user who named a server and nothing
+// to do with it. It is always an error.
+func (f *runFlags) suggest(ctx context.Context, s streams) error {
+	q, err := f.targetFlags.quickConfig(s)
+	if err != nil {
+		return err
+	}
+	p, err := openProbe(ctx, s, &f.targetFlags, q)
+	if err != nil {
+		return err
+	}
+	defer p.close(ctx)
+	tools, err := p.tools(ctx)
+	if err != nil {
+		return usage("name a tool with -t, or a scenario (the server's tools could not be listed: %w)", err)
+	}
+	var b strings.Builder
+	b.WriteString("name a tool with -t, or a scenario; the server has\n")
+	for i := range tools {
+		fmt.Fprintf(&b, "  %s(%s)\n", clean(tools[i].Name), clean(tools[i].arguments()))
+	}
+	if len(tools) > 0 {
+		fmt.Fprintf(&b, "for instance\n  mcpbench run -t %s %s", clean(tools[0].Name), f.targetText())
+	}
+	return usage("%s", b.String())
+}
+
+// targetText is the part of a command line that names the server.
+func (t *targetFlags) targetText() string {
+	switch {
+	case len(t.urls) > 0:
+		return "--url " + maskURL(t.urls[0])
+	case t.mcpConfig != "":
+		return "--mcp-config " + t.mcpConfig + " --server " + t.server
+	}
+	return "-- " + strings.Join(maskArguments(t.command), " ")
+}
+
+// quickConfig is the target of the flags in the form of a quick run.
+func (t *targetFlags) quickConfig(s streams) (scenarios.QuickConfig, error) {
+	q := scenarios.QuickConfig{
+		Command: t.command, ConfigFile: t.mcpConfig, ConfigServer: t.server, Options: s.loadOptions(nil),
+	}
+	switch len(t.urls) {
+	case 0:
+	case 1:
+		q.URL = t.urls[0]
+	default:
+		return q, usage("one server at a time: --url URL")
+	}
+	if !t.named() {
+		q.Embedded = "http"
+	}
+	return q, nil
+}

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"mcpbench/scenarios"
+)
+
+func newSchemaCommand(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the scenario's JSON Schema",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := s.out.Write(scenarios.SchemaJSON())
+			return err
+		},
+	}
+}

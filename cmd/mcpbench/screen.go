@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"mcpbench/metrics"
+	"mcpbench/output"
+)
+
+// screen is what goes to stderr while a run lasts: progress and log lines.
+type screen struct {
+	progress *output.Progress
+	log      *zap.Logger
+	cancel   context.CancelFunc
+	done     sync.WaitGroup
+	snapshot func() *metrics.Snapshot
+}
+
+// newScreen returns a screen that shows log lines but no progress yet.
+func (e *execution) newScreen() *screen {
+	s := &screen{}
+	p := e.program
+	config := output.ProgressConfig{
+		Mode: e.progressMode(), Out: e.err, Warmup: p.Warmup,
+		Snapshot: func() *metrics.Snapshot {
+			if e.collector == nil {
+				return nil
+			}
+			return e.collector.Snapshot()
+		},
+	}
+	for i, g := range p.Groups {
+		config.Measured = max(config.Measured, g.Duration)
+		config.Iterations += g.Iterations
+		if g.Duration == 0 {
+			config.Measured = 0
+			break
+		}
+		if i > 0 && (g.Iterations == 0) != (p.Groups[0].Iterations == 0) {
+			config.Iterations = 0
+		}
+	}
+	s.progress = output.NewProgress(config)
+	s.log = e.flags.logTo(s.progress.LogWriter())
+	return s
+}
+
+func (e *execution) progressMode() output.ProgressMode {
+	f := e.flags
+	switch {
+	case f.quiet || f.progress == "none":
+		return output.ProgressNone
+	case f.progress == "bar" || f.progress == "auto" && isTerminal(e.err):
+		return output.ProgressBar
+	}
+	return output.ProgressLine
+}
+
+// start shows progress. The runner exists now.
+func (s *screen) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	s.done.Go(func() { s.progress.Run(ctx) })
+}
+
+// stop shows the final state; it may be called without start.
+func (s *screen) stop() {
+	if s.cancel != nil {
+		s.cancel()
+		s.done.Wait()
+	}
+}
+
+func (s *screen) notice(text string) { s.log.Warn(text) }

@@ -1,0 +1,136 @@
+package metrics
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// slabSamples is the number of samples handed over at once.
+	slabSamples = 1024
+	// shardsPerProc makes it unlikely that two running callers meet in one shard.
+	shardsPerProc = 4
+	// slabsPerShard bounds the pool when SlabLimit is 0.
+	slabsPerShard = 16
+)
+
+// slab is a batch of samples on its way from callers to the collector.
+type slab struct {
+	samples []Sample
+}
+
+// shard is where some of the callers put their samples.
+type shard struct {
+	mu   sync.Mutex // guards slab; never held across a channel operation
+	slab *slab      // being filled, or nil
+	_    [48]byte   // keeps neighbouring shards off one cache line
+}
+
+// stream carries samples from many callers to one consumer in slabs. No sample
+// is ever dropped: a caller that finds no free slab waits.
+type stream struct {
+	shards []shard
+	free   chan *slab // empty slabs
+	full   chan *slab // as large as there can be slabs, so that a send never blocks
+	limit  int64
+	made   atomic.Int64 // slabs made so far
+	waits  atomic.Int64 // times that a caller had to wait for a free slab
+}
+
+func newStream(limit int) *stream {
+	n := shardsPerProc * runtime.GOMAXPROCS(0)
+	if limit <= 0 {
+		limit = slabsPerShard * n
+	}
+	return &stream{
+		shards: make([]shard, n), limit: int64(limit),
+		free: make(chan *slab, limit), full: make(chan *slab, limit),
+	}
+}
+
+// put adds one sample. Safe for concurrent use.
+func (st *stream) put(s *Sample) {
+	key := uint64(s.Session)
+	if s.Kind == KindIteration && s.Session == 0 {
+		key = s.Iteration // dropped arrivals have no session
+	}
+	sh := &st.shards[key%uint64(len(st.shards))]
+	for {
+		sh.mu.Lock()
+		if b := sh.slab; b != nil {
+			b.samples = append(b.samples, *s)
+			if len(b.samples) < slabSamples {
+				sh.mu.Unlock()
+				return
+			}
+			sh.slab = nil
+			sh.mu.Unlock()
+			st.full <- b
+			return
+		}
+		sh.mu.Unlock()
+		st.refill(sh)
+	}
+}
+
+// refill gives the shard an empty slab unless another caller was faster.
+func (st *stream) refill(sh *shard) {
+	b := st.take()
+	sh.mu.Lock()
+	if sh.slab == nil {
+		sh.slab, b = b, nil
+	}
+	sh.mu.Unlock()
+	if b != nil {
+		st.free <- b
+	}
+}
+
+// take returns an empty slab: a used one, a new one while the limit allows,
+// or the next that becomes free.
+func (st *stream) take() *slab {
+	select {
+	case b := <-st.free:
+		return b
+	default:
+	}
+	if st.made.Add(1) <= st.limit {
+		return &slab{samples: make([]Sample, 0, slabSamples)}
+	}
+	st.made.Add(-1)
+	st.waits.Add(1)
+	return <-st.free
+}
+
+// release makes the slab empty and free. What its samples pointed to is let go.
+func (st *stream) release(b *slab) {
+	for i := range b.samples {
+		b.samples[i].Extra = nil
+	}
+	b.samples = b.samples[:0]
+	st.free <- b
+}
+
+// steal takes the slab that is being filled, or nil when there is none with samples.
+func (sh *shard) steal() *slab {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	b := sh.slab
+	if b == nil || len(b.samples) == 0 {
+		return nil
+	}
+	sh.slab = nil
+	return b
+}
+
+// end hands over what the shards hold and ends the stream. No put may follow
+// or be under way.
+func (st *stream) end() {
+	for i := range st.shards {
+		if b := st.shards[i].steal(); b != nil {
+			st.full <- b
+		}
+	}
+	close(st.full)
+}
