@@ -85,7 +85,7 @@ func (d *distribution) quantile(q float64) time.Duration {
 	case q >= 100:
 		return d.max
 	}
-	v := time.Duration(d.hist.ValueAtQuantile(q))
+	v := time.Duration(d.hist.ValueAtQuantile(NearestRank(q, d.count)))
 	return min(max(v, d.min), d.max)
 }
 
@@ -97,14 +97,22 @@ func (d *distribution) mean() float64 {
 	return d.sum / float64(d.count)
 }
 
-// rank returns the nearest rank of the q-th percentile of n values, from 1:
-// q/100·n rounded half up, the rule of hdrhistogram's ValueAtQuantile.
+// rank returns the nearest rank of the q-th percentile of n values, from 1: the
+// smallest whole number not below q/100·n, as SQL's quantile_disc has it.
 func rank(q float64, n int64) int64 {
-	r := q/100*float64(n) + 0.5
-	if r < 1 {
-		return 1
+	// What floating point adds to a whole number must not make it the next one.
+	r := math.Ceil(q/100*float64(n) - 1e-9*float64(n))
+	return int64(math.Max(1, math.Min(r, float64(n))))
+}
+
+// NearestRank returns the percentile to ask a histogram of n values for so that
+// it answers with the value of the nearest rank of the q-th percentile.
+// hdrhistogram rounds q/100·n half up, which may be one rank too low.
+func NearestRank(q float64, n int64) float64 {
+	if n == 0 {
+		return q
 	}
-	return int64(math.Min(r, float64(n)))
+	return 100 * (float64(rank(q, n)) - 0.25) / float64(n)
 }
 
 // figures are the percentiles of Quantiles by their JSON names, ascending.

@@ -187,7 +187,7 @@ func recordRandom(t *testing.T, seed uint64, n int) (*metrics.Collector, *oracle
 type sortedFigures []time.Duration
 
 func (f sortedFigures) at(q float64) time.Duration {
-	rank := int(q/100*float64(len(f)) + 0.5)
+	rank := (int(math.Round(q*1000))*len(f) + 99_999) / 100_000 // whole numbers: no rounding
 	return f[min(max(rank, 1), len(f))-1]
 }
 

@@ -65,7 +65,8 @@ func (c *Collector) Summary(info RunInfo) *Summary {
 
 // decide fills verdict, exit code and error.
 func (c *Collector) decide(s *Summary, info *RunInfo, thresholds []Threshold) {
-	opened := info.SessionOpened || s.Sessions.Opened > 0
+	// A run that was stopped before its first session could open did not fail.
+	opened := info.SessionOpened || s.Sessions.Opened > 0 || info.Signal != 0 && s.Sessions.Failed == 0
 	facts := VerdictFacts{
 		CannotFinish: info.Err != nil || c.err != nil || !opened,
 		Signal:       info.Signal,

@@ -297,5 +297,5 @@ func (w *seconds) recentP99(from int64) time.Duration {
 	if all == nil {
 		return 0
 	}
-	return time.Duration(all.ValueAtQuantile(99))
+	return time.Duration(all.ValueAtQuantile(NearestRank(99, all.TotalCount())))
 }

@@ -68,7 +68,7 @@ func (t *trend) medians(seconds int64) []*float64 {
 			out = append(out, nil)
 			continue
 		}
-		ms := float64(h.ValueAtQuantile(50)) / 1e6
+		ms := float64(h.ValueAtQuantile(NearestRank(50, h.TotalCount()))) / 1e6
 		out = append(out, &ms)
 	}
 	return out
