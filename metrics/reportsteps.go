@@ -21,17 +21,14 @@ func (c *Collector) stepSummaries(scheduled time.Duration) []StepSummary {
 			Count: st.count(), Outcomes: outcomeCounts(&st.outcomes),
 			Latency: st.latency.quantiles(&st.timeouts), Service: st.service.quantiles(&st.serviceTimeout),
 			TTFB: st.ttfb.quantiles(nil), Failed: st.failedLatency.quantiles(nil),
-			Trend: c.seconds.trends[i].medians(seconds),
+			Trend: c.seconds.trends[i].medians(seconds), Codes: map[string]int64{},
 		}
 		if group.Target < len(cat.Targets) {
 			t := &cat.Targets[group.Target]
 			row.Server, row.Transport, row.ProtocolVersion = t.Server, t.Transport, t.ProtocolVersion
 		}
-		if len(st.codes) > 0 {
-			row.Codes = map[string]int64{}
-			for key, n := range st.codes {
-				row.Codes[key.String()] += n
-			}
+		for key, n := range st.codes {
+			row.Codes[key.String()] += n
 		}
 		out = append(out, row)
 	}

@@ -88,14 +88,14 @@ type StepSummary struct {
 	Step            string           `json:"step"`
 	Group           string           `json:"group"`
 	Method          string           `json:"method"`
-	Name            string           `json:"name,omitempty"`
+	Name            string           `json:"name"`
 	Target          int              `json:"target"`
 	Server          string           `json:"server"`
 	Transport       string           `json:"transport"`
 	ProtocolVersion string           `json:"protocol_version"`
 	Count           int64            `json:"count"`
 	Outcomes        map[string]int64 `json:"outcomes"`
-	Codes           map[string]int64 `json:"codes,omitempty"` // "rpc_error:-32603"
+	Codes           map[string]int64 `json:"codes"` // "rpc_error:-32603"
 	Latency         *Quantiles       `json:"latency_ms"`
 	Service         *Quantiles       `json:"service_ms"`
 	TTFB            *Quantiles       `json:"ttfb_ms"`

@@ -93,6 +93,7 @@ func normalSteps(steps []metrics.StepSummary) []metrics.StepSummary {
 	out := make([]metrics.StepSummary, len(steps))
 	for i, s := range steps {
 		s.Outcomes = counts(s.Outcomes)
+		s.Codes = counts(s.Codes)
 		s.Trend = list(s.Trend)
 		out[i] = s
 	}
