@@ -33,6 +33,8 @@ type group struct {
 	next     atomic.Uint64 // closed load: arrival indexes given out
 	measured atomic.Int64  // closed load: of these, begun after the warm-up
 
+	endedByTime atomic.Bool // the load lasted until its scheduled end
+
 	intended, started, completed, dropped, inFlight atomic.Int64
 }
 
@@ -118,6 +120,7 @@ func (g *group) keepTime(soft context.Context, endSoft, endWork context.CancelCa
 	}
 	select {
 	case <-end:
+		g.endedByTime.Store(true)
 		endSoft(errScheduleEnd)
 	case <-soft.Done():
 	case <-done:

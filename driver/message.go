@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 
@@ -23,12 +24,36 @@ func message(err error) string {
 	return mask(err.Error())
 }
 
-// mask replaces each run of digits, and each word of eight and more hexadecimal
-// digits and dashes that holds a digit (ids, UUIDs), by #.
+// toolMessage returns the text of a result with isError: its first text content.
+func toolMessage(result json.RawMessage) string {
+	var r struct {
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	if json.Unmarshal(result, &r) != nil {
+		return ""
+	}
+	for _, c := range r.Content {
+		if c.Text != "" {
+			return mask(c.Text)
+		}
+	}
+	return ""
+}
+
+// mask replaces each number but protocol versions, dotted numbers such as addresses and versions
+// whole, and each word of eight and more hexadecimal digits and dashes that
+// holds a digit (ids, UUIDs), by #.
 func mask(s string) string {
 	s = strings.ToValidUTF8(s, "�")
 	var b strings.Builder
 	for i := 0; i < len(s) && b.Len() < maxMessage; {
+		if v := versionAt(s[i:]); v != "" {
+			b.WriteString(v)
+			i += len(v)
+			continue
+		}
 		if n := idLength(s[i:]); n > 0 && (i == 0 || !isWordByte(s[i-1])) {
 			b.WriteByte('#')
 			i += n
@@ -45,6 +70,17 @@ func mask(s string) string {
 	return cut(b.String(), maxMessage)
 }
 
+// versionAt returns the protocol version that s begins with, or "": which
+// versions a server offers is what such a message is about.
+func versionAt(s string) string {
+	for _, v := range mcp.Versions() {
+		if strings.HasPrefix(s, string(v)) && (len(s) == len(v) || !isWordByte(s[len(v)])) {
+			return string(v)
+		}
+	}
+	return ""
+}
+
 func idLength(s string) int {
 	n, hasDigit := 0, false
 	for n < len(s) && (isHex(s[n]) || s[n] == '-') {
@@ -57,9 +93,11 @@ func idLength(s string) int {
 	return n
 }
 
+// digits returns the length of the number, address or version that s begins
+// with: digits, and single dots and colons between digits.
 func digits(s string) int {
 	n := 0
-	for n < len(s) && isDigit(s[n]) {
+	for n < len(s) && (isDigit(s[n]) || n > 0 && (s[n] == '.' || s[n] == ':') && n+1 < len(s) && isDigit(s[n+1])) {
 		n++
 	}
 	return n

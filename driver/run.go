@@ -123,11 +123,9 @@ func (r *Runner) MeasuredEnd() time.Duration {
 	}
 	var end time.Duration
 	for _, g := range r.groups {
-		e := g.plan.scheduledEnd(r.plan.Warmup)
-		if e == 0 {
-			return 0
+		if g.endedByTime.Load() {
+			end = max(end, g.plan.scheduledEnd(r.plan.Warmup))
 		}
-		end = max(end, e)
 	}
 	return end
 }

@@ -170,8 +170,11 @@ func (w *worker) finish(
 		s.End = s.Start + timeout // a timeout counts at its limit
 		s.FirstByte = min(s.FirstByte, s.End)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		s.Extra = &metrics.Extra{Message: message(err)}
+	case reply.ToolError:
+		s.Extra = &metrics.Extra{Message: toolMessage(reply.Result)}
 	}
 	if reply.Timing.Connect > 0 {
 		s.HasConnect = true

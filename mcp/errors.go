@@ -1,8 +1,12 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
+	"syscall"
 )
 
 // RPCError is a well-formed JSON-RPC error.
@@ -11,7 +15,20 @@ type RPCError struct {
 	Message    string
 	Data       json.RawMessage
 	HTTPStatus int // 0 on stdio
+
+	lost bool // its text says that the server session is unknown
 }
+
+// Error gives code and message.
+func (e *RPCError) Error() string {
+	if e.HTTPStatus >= 400 {
+		return fmt.Sprintf("JSON-RPC error %d (HTTP %d): %s", e.Code, e.HTTPStatus, e.Message)
+	}
+	return fmt.Sprintf("JSON-RPC error %d: %s", e.Code, e.Message)
+}
+
+// Is makes SessionLost work.
+func (e *RPCError) Is(target error) bool { return e.lost && target == errLost }
 
 // HTTPError is an answer outside 2xx without a JSON-RPC error in its body.
 // Lost tells that it means the server session is gone.
@@ -22,6 +39,25 @@ type HTTPError struct {
 	Lost   bool
 }
 
+// Error gives the status and what the server said beside it.
+func (e *HTTPError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "HTTP status %d", e.Status)
+	if e.Lost {
+		b.WriteString(" (the server session is gone)")
+	}
+	if e.Header != "" {
+		b.WriteString(", " + e.Header)
+	}
+	if e.Body != "" {
+		b.WriteString(": " + e.Body)
+	}
+	return b.String()
+}
+
+// Is makes SessionLost work.
+func (e *HTTPError) Is(target error) bool { return e.Lost && target == errLost }
+
 // ProtocolError is bytes that break the rules of JSON, JSON-RPC, SSE, HTTP or MCP.
 type ProtocolError struct {
 	Kind   ProtocolFault
@@ -29,8 +65,20 @@ type ProtocolError struct {
 	Err    error
 }
 
-// ProtocolFault enumerates protocol errors; its value is the error_code column.
-type ProtocolFault int32
+// Error gives the kind and, when there is one, the detail.
+func (e *ProtocolError) Error() string {
+	s := "protocol error " + e.Kind.String()
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause, or nil.
+func (e *ProtocolError) Unwrap() error { return e.Err }
 
 // LimitError is an answer beyond a configured limit.
 type LimitError struct {
@@ -38,14 +86,33 @@ type LimitError struct {
 	Max   int64
 }
 
-// LimitKind enumerates limits; its value is the error_code column.
-type LimitKind int32
+// Error names the limit and its value.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("limit exceeded: %s over %d", e.Limit, e.Max)
+}
 
 // TransportError is a connection that failed before the whole answer arrived.
 type TransportError struct {
-	Op  string // dial, tls, write, read
+	Op  string // spawn, dial, tls, write, read
 	Err error
+
+	lost bool // the connection cannot carry anything any more
 }
+
+// Error gives the operation and the cause.
+func (e *TransportError) Error() string {
+	cause := e.Err.Error()
+	if strings.HasPrefix(cause, e.Op+" ") {
+		return cause // of package net, which names the operation itself
+	}
+	return e.Op + ": " + cause
+}
+
+// Unwrap returns the cause.
+func (e *TransportError) Unwrap() error { return e.Err }
+
+// Is makes SessionLost work.
+func (e *TransportError) Is(target error) bool { return e.lost && target == errLost }
 
 // ExitError is a stdio server that ended while a request was in flight.
 type ExitError struct {
@@ -54,13 +121,48 @@ type ExitError struct {
 	Stderr string // tail
 }
 
+// Error tells how the process ended and the last lines of its stderr.
+func (e *ExitError) Error() string {
+	s := fmt.Sprintf("the server process exited with code %d", e.Code)
+	if e.Signal != 0 {
+		s = fmt.Sprintf("the server process was ended by signal %d (%s)", e.Signal, syscall.Signal(e.Signal))
+	}
+	if last := lastLines(e.Stderr, 5, 500); last != "" {
+		s += "; stderr ends: " + last
+	}
+	return s
+}
+
+// Is makes SessionLost work.
+func (*ExitError) Is(target error) bool { return target == errLost }
+
+// lastLines returns the last non-empty lines of s joined by " | ", at most n
+// lines and about size bytes.
+func lastLines(s string, n, size int) string {
+	var lines []string
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	lines = lines[max(0, len(lines)-n):]
+	text := strings.Join(lines, " | ")
+	if len(text) > size {
+		text = "…" + strings.ToValidUTF8(text[len(text)-size:], "")
+	}
+	return text
+}
+
 // TimeoutError is a limit that ran out.
 type TimeoutError struct {
 	Limit TimeoutKind
 }
 
-// TimeoutKind enumerates time limits; its value is the error_code column.
-type TimeoutKind int32
+// Error names the limit.
+func (e *TimeoutError) Error() string { return e.Limit.String() + " ran out" }
+
+// Timeout makes it a timeout to callers that ask for the method.
+func (*TimeoutError) Timeout() bool { return true }
 
 // VersionError is a peer that speaks no version that we may use.
 type VersionError struct {
@@ -69,9 +171,33 @@ type VersionError struct {
 	Offered []string // versions the server listed, if it did
 }
 
+// Error names the version asked for and what the server has instead.
+func (e *VersionError) Error() string {
+	s := fmt.Sprintf("asked for protocol version %s", e.Asked)
+	if e.Answer != "" {
+		s += fmt.Sprintf(", the server answered %q", e.Answer)
+	} else {
+		s += ", which the server does not speak"
+	}
+	if len(e.Offered) > 0 {
+		s += "; it offers " + joinVersions(e.Offered)
+	}
+	return s
+}
+
 // SessionLost reports whether err means that the session is of no further use
 // and must be opened anew: the server session is gone, the process ended, the
 // pipe is closed.
 func SessionLost(err error) bool { return errors.Is(err, errLost) }
 
-var errLost = errors.New("session lost")
+var (
+	errLost   = errors.New("session lost")
+	errClosed = errors.New("session is closed")
+	// errTimeout is the cause of a context that ended by Request.Timeout.
+	errTimeout = errors.New("request limit ran out")
+)
+
+// gaveUp is the error of a request whose context ended.
+func gaveUp(ctx context.Context) error { return fmt.Errorf("gave up: %w", context.Cause(ctx)) }
+
+func closedError() error { return &TransportError{Op: "write", Err: errClosed, lost: true} }

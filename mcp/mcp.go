@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -35,7 +36,7 @@ type Reply struct {
 	HTTPStatus    int // 0 on stdio, or when no status line arrived
 	Rounds        int // exchanges made, normally 1
 	Notifications int // received for this request
-	Progress      int // progress notifications among them
+	Progress      int // progress notifications among them (stdio: told by their token)
 }
 
 // Timing holds offsets since Options.Base on the monotonic clock.
@@ -56,8 +57,10 @@ type Transport interface {
 }
 
 // Conn carries exchanges over one connection of one simulated client. RoundTrip
-// and Notify may be called concurrently. Close ends the server session if there is one, waits for the
-// Conn's own goroutines, and is bounded by ctx.
+// and Notify may be called concurrently. Answers are judged as JSON-RPC only;
+// what a result means is the Session's business. Close ends the server session
+// if there is one, fails what is in flight, waits for the Conn's own goroutines,
+// and is bounded by ctx.
 type Conn interface {
 	RoundTrip(ctx context.Context, req Request) (Reply, error)
 	Notify(ctx context.Context, method string, params json.RawMessage) error
@@ -80,6 +83,8 @@ type Options struct {
 	GetStream bool
 	// Base is the instant from which all Timing offsets count.
 	Base time.Time
+	// Limits bound what one answer may take; zero fields have defaults.
+	Limits Limits
 	// OnAnomaly, if set, is told of each legal oddity or harmless breach. It
 	// may be called from any goroutine and must not block.
 	OnAnomaly func(kind Anomaly, detail string)
@@ -107,6 +112,37 @@ type Info struct {
 	Handshake     time.Duration // initialize and initialized, or server/discover
 }
 
-// Anomaly is a legal oddity or a harmless breach; it is counted by kind and
-// never makes a request fail.
-type Anomaly uint8
+// Limits bound what a peer may make us hold. Beyond one of them the request
+// fails with a *LimitError and the session goes on.
+type Limits struct {
+	// MessageBytes bounds one JSON-RPC message: a body, an SSE event, a line. 0: 16 MiB.
+	MessageBytes int64
+	// HeaderBytes bounds the header of an HTTP response. 0: 1 MiB.
+	HeaderBytes int64
+}
+
+func (l Limits) withDefaults() Limits {
+	l.MessageBytes = cmp.Or(l.MessageBytes, 16<<20)
+	l.HeaderBytes = cmp.Or(l.HeaderBytes, 1<<20)
+	return l
+}
+
+// withDefaults fills what the zero value leaves open, so that a Conn and its
+// Session count from the same instant and name the same client.
+func (o Options) withDefaults() Options {
+	if o.Base.IsZero() {
+		o.Base = time.Now()
+	}
+	o.Client.Name = cmp.Or(o.Client.Name, "mcpbench")
+	o.Client.Version = cmp.Or(o.Client.Version, "dev")
+	if len(o.Capabilities) == 0 {
+		o.Capabilities = json.RawMessage("{}")
+	}
+	if o.OnAnomaly == nil {
+		o.OnAnomaly = func(Anomaly, string) {}
+	}
+	o.Limits = o.Limits.withDefaults()
+	return o
+}
+
+func (o *Options) now() time.Duration { return time.Since(o.Base) }

@@ -76,7 +76,7 @@ func (t *errorTable) summaries(cat *Catalog) []ErrorSummary {
 	for key, e := range t.entries {
 		row := ErrorSummary{
 			Outcome: key.outcome.String(), Code: key.code, Message: key.message, Count: e.count,
-			FirstS: e.first.Seconds(), LastS: e.last.Seconds(),
+			FirstS: max(0, e.first.Seconds()), LastS: max(0, e.last.Seconds()), // dialling begins before the clock
 		}
 		if key.step != NoStep {
 			row.Step = cat.Steps[key.step].ID

@@ -76,12 +76,11 @@ func newRoot(s streams) *cobra.Command {
 		Long:          "mcpbench opens pools of MCP client sessions over stdio or Streamable HTTP, replays a\nscenario under closed or open load, and records what every request took.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
-		SuggestionsMinimumDistance: 2,
 	}
+	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w%s\nrun 'mcpbench %s --help' for the flags", err, nearFlag(cmd, err), cmd.Name())

@@ -27,6 +27,7 @@ type execution struct {
 	scenario *scenarios.Scenario
 	program  *scenarios.Program
 	command  []string // our own command line, masked
+	failed   error    // why the run cannot even begin
 
 	runID     string
 	startedAt time.Time
@@ -104,6 +105,9 @@ func (e *execution) recordNothing() error {
 // prepare makes everything that the load needs, results first: a path that
 // cannot be written is known before anything is sent.
 func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
+	if e.failed != nil {
+		return e.failed
+	}
 	p := e.program
 	folder, err := output.Create(e.outDir(), e.runID)
 	if err != nil {

@@ -60,7 +60,7 @@ func fromEnvironment(fs *pflag.FlagSet, env func(string) (string, bool)) error {
 			return
 		}
 		name := "MCPBENCH_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		if v, ok := env(name); ok {
+		if v, ok := env(name); ok && v != "" { // an empty variable counts as none
 			if e := fs.Set(f.Name, v); e != nil {
 				err = usage("environment variable %s: %w", name, e)
 				return

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcpbench/mcp"
+	"mcpbench/metrics"
 	"mcpbench/scenarios"
 )
 
@@ -151,13 +152,18 @@ func (f *runFlags) argumentsFromSchema(ctx context.Context, s streams, q scenari
 		return []byte("{}"), nil // nothing is sent
 	}
 	p, err := openProbe(ctx, s, &f.targetFlags, q)
+	if exit, ok := errors.AsType[*exitError](err); ok && exit.code == metrics.ExitError {
+		f.probeFailed = err
+		return []byte("{}"), nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer p.close(ctx)
 	tools, err := p.tools(ctx)
 	if err != nil {
-		return nil, failure("ask for the arguments of %s (give them with -a): %w", f.tool, err)
+		f.probeFailed = fmt.Errorf("ask for the arguments of %s (give them with -a): %w", f.tool, err)
+		return []byte("{}"), nil
 	}
 	for i := range tools {
 		if tools[i].Name != f.tool {

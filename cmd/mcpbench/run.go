@@ -83,7 +83,9 @@ func runRun(cmd *cobra.Command, s streams, f *runFlags, args []string) error {
 	if f.dryRun {
 		return dryRun(s, f, sc, program)
 	}
-	e := &execution{streams: s, flags: f, scenario: sc, program: program, command: maskedCommand(cmd, args, f)}
+	e := &execution{
+		streams: s, flags: f, scenario: sc, program: program, command: maskedCommand(cmd, args, f), failed: f.probeFailed,
+	}
 	return e.run(ctx)
 }
 

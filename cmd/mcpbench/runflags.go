@@ -108,6 +108,10 @@ type runFlags struct {
 	seed       uint64
 	tags       map[string]string
 	dryRun     bool
+
+	// probeFailed is why the server could not be asked for the tool's schema:
+	// the run then ends before it begins, with a summary that says so.
+	probeFailed error
 }
 
 func (f *runFlags) register(fs *pflag.FlagSet) {

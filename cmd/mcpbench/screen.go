@@ -26,8 +26,8 @@ func (e *execution) newScreen() *screen {
 	config := output.ProgressConfig{
 		Mode: e.progressMode(), Out: e.err, Warmup: p.Warmup,
 		Snapshot: func() *metrics.Snapshot {
-			if e.collector == nil {
-				return nil
+			if e.collector == nil || e.runner == nil || e.runner.SessionStats().Opened == 0 {
+				return nil // no session, no progress to show
 			}
 			return e.collector.Snapshot()
 		},

@@ -1,0 +1,80 @@
+// Command mcpgoserver is a small server on mark3labs/mcp-go for the
+// conformance tests.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+func main() {
+	mode := flag.String("mode", "http", "http or stdio")
+	addr := flag.String("addr", "127.0.0.1:0", "address of the mode http; the URL is printed")
+	flag.Parse()
+	if err := run(*mode, *addr); err != nil {
+		log.Fatalf("mcpgoserver: %v", err)
+	}
+}
+
+func run(mode, addr string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	s := newServer()
+	switch mode {
+	case "stdio":
+		err := server.NewStdioServer(s).Listen(ctx, os.Stdin, os.Stdout)
+		if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
+			return nil
+		}
+		return err
+	case "http":
+		return listen(ctx, addr, server.NewStreamableHTTPServer(s))
+	default:
+		return fmt.Errorf("unknown mode %q", mode)
+	}
+}
+
+func newServer() *server.MCPServer {
+	s := server.NewMCPServer("mcpgoserver", "1.2.1")
+	s.AddTool(
+		mcp.NewTool("echo", mcp.WithString("message", mcp.Required()), mcp.WithReadOnlyHintAnnotation(true)),
+		func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			message, err := req.RequireString("message")
+			if err != nil {
+				return mcp.NewToolResultError(err.Error()), nil
+			}
+			return mcp.NewToolResultText(message), nil
+		})
+	return s
+}
+
+// listen prints the URL, so that the caller may ask for port 0, and serves
+// until ctx ends.
+func listen(ctx context.Context, addr string, handler http.Handler) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(os.Stdout, "http://%s/mcp\n", listener.Addr()); err != nil {
+		return err
+	}
+	s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
+	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package mcptest
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Peer is a scripted MCP server. Its zero value speaks every version, hands out
+// no server session, has the tool echo and answers what a client must ask. On
+// scripts other behaviour. Safe for concurrent use once it serves.
+type Peer struct {
+	// Versions are those it speaks, newest first; nil means all five.
+	Versions []string
+	// SessionID is handed out in the answer to initialize; "" hands out none.
+	SessionID string
+
+	mu       sync.Mutex
+	scripts  map[string][]Answer
+	received []Received
+}
+
+// Received is one message the peer got, or one GET or DELETE.
+type Received struct {
+	At         time.Time
+	HTTPMethod string      // "" over stdio
+	Header     http.Header // nil over stdio
+	Method     string      // JSON-RPC method; "GET" or "DELETE" for those; "" for a response
+	ID         string      // as JSON text, "" when there is none
+	Params     json.RawMessage
+	Body       string
+}
+
+// Answer is what the peer does with one message. In its texts $ID stands for the
+// id of the message and $TOKEN for its progress token, both as JSON text.
+type Answer struct {
+	Delay  time.Duration
+	Result string // JSON text of the result
+	Error  string // or: of the error object
+	JSON   string // or: of the whole message
+	Raw    string // or: the body (HTTP) or output (stdio) as it stands
+	// Frames come before the result, each as an SSE event or a line.
+	Frames []Frame
+	// SSE makes the HTTP answer an event stream even without frames.
+	SSE bool
+	// Status, Type and Header are for HTTP. Status 0 is 200 for a request and 202
+	// for the rest; Type "" is the Content-Type that fits.
+	Status int
+	Type   string
+	Header map[string]string
+	// Silent answers with nothing at all: over HTTP until the client goes.
+	Silent bool
+	// Hold keeps an HTTP stream open until the client goes.
+	Hold bool
+	// Cut breaks the connection after what was written: the socket, or both pipes.
+	Cut bool
+}
+
+// Frame is one SSE event or line.
+type Frame struct {
+	Delay time.Duration
+	JSON  string
+	Event string // SSE: name
+	ID    string // SSE: id
+	Raw   string // instead of all these: as it stands
+}
+
+// Versions lists the five protocol versions, newest first.
+var Versions = []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+
+// On scripts the answers to a method, or to "GET" and "DELETE": one for each time
+// it comes, the last one for all that follow.
+func (p *Peer) On(method string, answers ...Answer) *Peer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.scripts == nil {
+		p.scripts = make(map[string][]Answer)
+	}
+	p.scripts[method] = answers
+	return p
+}
+
+// Received returns what came so far, only the given methods if there are any.
+func (p *Peer) Received(methods ...string) []Received {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(methods) == 0 {
+		return slices.Clone(p.received)
+	}
+	var some []Received
+	for _, r := range p.received {
+		if slices.Contains(methods, r.Method) {
+			some = append(some, r)
+		}
+	}
+	return some
+}
+
+// Methods returns the methods of what came so far, in order; responses are "".
+func (p *Peer) Methods() []string {
+	var all []string
+	for _, r := range p.Received() {
+		all = append(all, r.Method)
+	}
+	return all
+}
+
+// take records a message and decides on its answer.
+func (p *Peer) take(r Received) Answer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.received = append(p.received, r)
+	if script, ok := p.scripts[r.Method]; ok && len(script) > 0 {
+		if len(script) > 1 {
+			p.scripts[r.Method] = script[1:]
+		}
+		return p.withSession(r, script[0])
+	}
+	return p.withSession(r, p.standard(r))
+}
+
+func (p *Peer) withSession(r Received, a Answer) Answer {
+	if r.Method != "initialize" || p.SessionID == "" || a.Status >= 300 {
+		return a
+	}
+	header := map[string]string{"Mcp-Session-Id": p.SessionID}
+	maps.Copy(header, a.Header)
+	a.Header = header
+	return a
+}
+
+func (p *Peer) standard(r Received) Answer {
+	switch r.Method {
+	case "initialize":
+		return Answer{Result: p.InitializeResult(member(r.Params, "protocolVersion"))}
+	case "server/discover":
+		list, err := json.Marshal(p.versions())
+		if err != nil {
+			list = []byte("[]") // strings always encode
+		}
+		return Answer{Result: `{"resultType":"complete","supportedVersions":` + string(list) +
+			`,"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private",` +
+			`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"peer","version":"1"}}}`}
+	case "ping":
+		return Answer{Result: `{}`}
+	case "tools/list":
+		return Answer{Result: `{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}`}
+	case "tools/call":
+		return Answer{Result: `{"content":[{"type":"text","text":"ok"}]}`}
+	case "GET", "DELETE":
+		if r.Method == "DELETE" && p.SessionID != "" {
+			return Answer{Status: http.StatusNoContent}
+		}
+		return Answer{Status: http.StatusMethodNotAllowed}
+	}
+	if r.ID == "" || r.Method == "" {
+		return Answer{}
+	}
+	return Answer{Error: `{"code":-32601,"message":"Method not found"}`}
+}
+
+func (p *Peer) versions() []string {
+	if p.Versions == nil {
+		return Versions
+	}
+	return p.Versions
+}
+
+// InitializeResult is the standard result: the version asked for when the peer
+// speaks it, its newest legacy one otherwise.
+func (p *Peer) InitializeResult(asked string) string {
+	version := ""
+	for _, v := range p.versions() {
+		if v != "2026-07-28" && (version == "" || v == asked) {
+			version = v
+		}
+	}
+	return `{"protocolVersion":"` + version + `","capabilities":{"tools":{}},"serverInfo":{"name":"peer","version":"1"}}`
+}
+
+// message returns the JSON-RPC message of an answer, "" when it has none.
+func (a *Answer) message(r Received) string {
+	switch {
+	case a.JSON != "":
+		return fill(a.JSON, r)
+	case a.Result != "":
+		return fill(`{"jsonrpc":"2.0","id":$ID,"result":`+a.Result+`}`, r)
+	case a.Error != "":
+		return fill(`{"jsonrpc":"2.0","id":$ID,"error":`+a.Error+`}`, r)
+	}
+	return ""
+}
+
+// fill puts the id and the progress token of a message into a text.
+func fill(text string, r Received) string {
+	var params struct {
+		Meta struct {
+			Token json.RawMessage `json:"progressToken"`
+		} `json:"_meta"`
+	}
+	token := "null"
+	if json.Unmarshal(r.Params, &params) == nil && params.Meta.Token != nil {
+		token = string(params.Meta.Token)
+	}
+	return strings.NewReplacer("$ID", r.ID, "$TOKEN", token).Replace(text)
+}
+
+// member returns a string member of a JSON object, "" when there is none.
+func member(object json.RawMessage, name string) string {
+	var m map[string]json.RawMessage
+	var s string
+	if json.Unmarshal(object, &m) != nil || json.Unmarshal(m[name], &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// decode splits a message; a body that is none has no method.
+func decode(body []byte) Received {
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	}
+	r := Received{At: time.Now(), Body: string(body)}
+	if json.Unmarshal(body, &m) == nil {
+		r.ID, r.Method, r.Params = string(m.ID), m.Method, m.Params
+	}
+	return r
+}

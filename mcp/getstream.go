@@ -1,0 +1,184 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"mcpbench/mcp/sse"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// firstRetry is the pause before a GET stream that ended is opened again,
+	// unless the server named another; it doubles up to lastRetry.
+	firstRetry = time.Second
+	lastRetry  = 30 * time.Second
+	// maxIdleStreams is after how many streams in a row that ended soon and
+	// brought no event the GET stream is given up.
+	maxIdleStreams = 8
+)
+
+// getStream is the standalone stream of a legacy session (specification
+// 2025-11-25, basic/transports, "Listening for messages from the server").
+type getStream struct {
+	conn   *httpConn
+	lastID string        // of the last event that had one
+	retry  time.Duration // the server's wish, 0 when it had none
+	fed    bool          // the current stream brought an event
+}
+
+// openStream starts the GET stream and waits until the request is on its way
+// (not for the answer: some servers send no header before their first event), so
+// that a request made after it finds a server that knows of the stream.
+func (c *httpConn) openStream(ctx context.Context) {
+	if !c.env.current().GetStream {
+		return
+	}
+	sent := make(chan struct{})
+	if !c.startStream(sent) {
+		return
+	}
+	select {
+	case <-sent:
+	case <-ctx.Done():
+	}
+}
+
+func (c *httpConn) startStream(sent chan<- struct{}) bool {
+	c.taskMu.Lock()
+	defer c.taskMu.Unlock()
+	if c.closing.Load() {
+		return false
+	}
+	ctx, cancel := context.WithCancelCause(c.life)
+	c.endStream = cancel
+	c.tasks.Go(func() {
+		defer cancel(nil)
+		g := getStream{conn: c}
+		g.run(ctx, sent)
+	})
+	return true
+}
+
+// run keeps a stream open until ctx ends, the server refuses it, or it proves useless.
+func (g *getStream) run(ctx context.Context, sent chan<- struct{}) {
+	tell := sync.OnceFunc(func() { close(sent) })
+	defer tell()
+	wait, idle := firstRetry, 0
+	for {
+		g.fed = false
+		began := g.conn.o.now()
+		again, err := g.once(ctx, tell)
+		tell()
+		if !again || ctx.Err() != nil {
+			return
+		}
+		if g.fed || g.conn.o.now()-began >= lastRetry {
+			wait, idle = firstRetry, 0
+		} else if idle++; idle >= maxIdleStreams {
+			g.conn.o.OnAnomaly(AnomalyGetStreamLost, fmt.Sprintf("%d streams in a row without an event; last: %v", idle, err))
+			return
+		}
+		pause := time.NewTimer(max(wait, g.retry))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return
+		}
+		wait = min(2*wait, lastRetry)
+	}
+}
+
+// once opens one stream and reads it to its end. again tells whether another
+// one may be opened; err is why this one ended.
+func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err error) {
+	c := g.conn
+	r := c.env.current()
+	header := c.appendState([]headerField{{"Accept", "text/event-stream"}}, r)
+	if g.lastID != "" {
+		header = append(header, headerField{"Last-Event-ID", g.lastID})
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	m := marks{onWrote: onWrote}
+	resp, err := c.engine.do(ctx, &httpRequest{method: "GET", header: header}, &m)
+	if err != nil {
+		return true, err
+	}
+	defer closeBody(resp)
+	if resp.status/100 == 5 {
+		return true, &HTTPError{Status: resp.status, Body: excerpt(readSome(resp, 512))}
+	}
+	if t := mediaType(resp.header("Content-Type")); resp.status != 200 || t != "text/event-stream" {
+		// 405 is the normal way to say that there is no such stream; servers use
+		// other client errors for the same. 409 means that one is open already.
+		if resp.status == 409 || resp.status/100 == 2 {
+			g.tell(AnomalyGetStreamRefused, fmt.Sprintf("status %d, %q", resp.status, t))
+		}
+		return false, nil
+	}
+	return g.read(resp)
+}
+
+func (g *getStream) read(resp *httpResponse) (again bool, err error) {
+	events := sse.NewReader(resp.body, int(g.conn.o.Limits.MessageBytes))
+	for {
+		ev, err := events.Next()
+		if err != nil {
+			return true, err
+		}
+		if ev.HasID && !strings.ContainsAny(ev.ID, "\r\n") {
+			g.lastID = ev.ID
+		}
+		if ev.Retry >= 0 {
+			g.retry = min(ev.Retry, lastRetry)
+		}
+		if len(ev.Data) > 0 {
+			g.fed = true
+			g.event(&ev)
+		}
+	}
+}
+
+func (g *getStream) event(ev *sse.Event) {
+	if ev.Name != "" && ev.Name != "message" {
+		g.tell(AnomalyOddEvent, ev.Name+": "+excerpt(ev.Data))
+	}
+	if !isArray(ev.Data) {
+		g.message(ev.Data)
+		return
+	}
+	all, err := splitBatch(ev.Data)
+	if err != nil || !g.conn.env.current().Batches {
+		g.tell(AnomalyBatch, excerpt(ev.Data))
+		return
+	}
+	for _, one := range all {
+		g.message(one)
+	}
+}
+
+func (g *getStream) message(data []byte) {
+	m, err := decodeMessage(data)
+	if err != nil {
+		g.tell(AnomalyOddEvent, excerpt(data))
+		return
+	}
+	switch m.kind() {
+	case kindRequest:
+		g.conn.inbox.request(&m)
+	case kindNotification:
+		g.conn.inbox.notification(&m)
+	case kindResponse:
+		// Answers come here only on a resumed stream, which we do not ask for.
+		g.tell(AnomalyUnknownID, excerpt(data))
+	case kindOther:
+		g.tell(AnomalyOddEvent, excerpt(data))
+	}
+}
+
+func (g *getStream) tell(kind Anomaly, detail string) {
+	g.conn.o.OnAnomaly(kind, "GET stream: "+detail)
+}

@@ -1,0 +1,136 @@
+package mcp_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mcpbench/internal/mcptest"
+	"mcpbench/mcp"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestMain(m *testing.M) { os.Exit(mcptest.Main(m)) }
+
+// over is a test over one of the transports.
+type over struct {
+	*testing.T
+	peer      *mcptest.Peer
+	transport mcp.Transport
+}
+
+// overBoth runs f over HTTP and over stdio, each in a bubble.
+func overBoth(t *testing.T, peer func() *mcptest.Peer, f func(o over)) {
+	t.Helper()
+	t.Run("http", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := peer()
+			f(over{t, p, p.HTTP(t)})
+		})
+	})
+	t.Run("stdio", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := peer()
+			f(over{t, p, p.Stdio(t)})
+		})
+	})
+}
+
+// connect opens a session that is closed when the test ends.
+func connect(t *testing.T, tr mcp.Transport, o mcp.Options) *mcp.Session {
+	t.Helper()
+	s, err := mcp.Connect(t.Context(), tr, o)
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	t.Cleanup(func() { closeSession(t, s) })
+	return s
+}
+
+func closeSession(t *testing.T, s *mcp.Session) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+	defer cancel()
+	if err := s.Close(ctx); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+var echo = mcp.Request{Method: "tools/call", Params: []byte(`{"name":"echo","arguments":{"message":"hi"}}`)}
+
+const echoed = `{"content":[{"type":"text","text":"ok"}]}`
+
+// wantFault fails unless err is a *ProtocolError of that kind.
+func wantFault(t *testing.T, err error, kind mcp.ProtocolFault) {
+	t.Helper()
+	if e, ok := errors.AsType[*mcp.ProtocolError](err); !ok || e.Kind != kind {
+		t.Errorf("error %v, want protocol error %v", err, kind)
+	}
+}
+
+// wantOrder fails unless the timing keeps its order.
+func wantOrder(t *testing.T, r mcp.Reply) {
+	t.Helper()
+	if tm := r.Timing; tm.Start > tm.FirstByte || tm.FirstByte > tm.End || tm.Start < 0 {
+		t.Errorf("timing out of order: %+v", tm)
+	}
+}
+
+func contains(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error, want one with %q", words)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("error %q lacks %q", err, w)
+		}
+	}
+}
+
+func containsText(err error, word string) bool { return strings.Contains(err.Error(), word) }
+
+// stuckServer is a stdio server that answers initialize, takes initialized and
+// then reads no more.
+type stuckServer struct{ done chan struct{} }
+
+func (*stuckServer) Kind() string { return "stdio" }
+
+func (l *stuckServer) Dial(_ context.Context, o mcp.Options) (mcp.Conn, error) {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	go func() {
+		lines := bufio.NewScanner(inR)
+		lines.Scan()
+		_, _ = io.WriteString(outW, `{"jsonrpc":"2.0","id":1,"result":`+new(mcptest.Peer).InitializeResult("2025-11-25")+"}\n")
+		lines.Scan()
+		<-l.done
+	}()
+	return mcp.NewPipe(outR, inW, o), nil
+}
+
+// rawCursor returns the cursor in params as JSON text, "-" when there is none.
+func rawCursor(params string) string {
+	var m map[string]json.RawMessage
+	if json.Unmarshal([]byte(params), &m) != nil || m["cursor"] == nil {
+		return "-"
+	}
+	return string(m["cursor"])
+}
+
+// slowDials makes each connection of tr take so long to open, and counts them.
+func slowDials(tr *mcp.Streamable, d time.Duration) *int {
+	dials, dial := new(int), tr.DialContext
+	tr.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		*dials++
+		time.Sleep(d) // virtual
+		return dial(ctx, network, addr)
+	}
+	return dials
+}

@@ -1,0 +1,292 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// taskLimit bounds one message of our own making (a cancellation, an answer to
+	// the server) and the DELETE that ends a session.
+	taskLimit = 5 * time.Second
+	// maxTasks bounds how many of them may be under way on one Conn.
+	maxTasks = 16
+)
+
+// httpConn is the protocol side of Streamable HTTP: headers, server session,
+// answers as JSON or SSE, cancellation, the GET stream.
+type httpConn struct {
+	o      Options
+	env    *envelope
+	engine engine
+	inbox  inbox
+
+	session     atomic.Pointer[string] // Mcp-Session-Id, nil when there is none
+	lost        atomic.Bool            // the server does not know the session any more
+	closing     atomic.Bool
+	drainMisses atomic.Int32 // streams in a row that stayed open after the answer
+
+	// life ends when Close has done its part; it is the context of what the Conn
+	// does by itself and that no caller's context governs.
+	life       context.Context //nolint:containedctx // the Conn's own lifetime, ended by Close
+	endLife    context.CancelCauseFunc
+	endStream  context.CancelCauseFunc // of the GET stream
+	tasks      sync.WaitGroup
+	taskMu     sync.Mutex // guards tasks.Add against Close
+	taskSlots  chan struct{}
+	closeOnce  sync.Once
+	closeError error
+}
+
+func newHTTPConn(ctx context.Context, e engine, o Options) *httpConn {
+	c := &httpConn{o: o, env: newEnvelope(&o), engine: e, taskSlots: make(chan struct{}, maxTasks)}
+	c.life, c.endLife = context.WithCancelCause(context.WithoutCancel(ctx))
+	c.endStream = func(error) {}
+	c.inbox = inbox{env: c.env, tell: o.OnAnomaly, reply: c.replyToServer}
+	return c
+}
+
+// SetVersion implements Conn.
+func (c *httpConn) SetVersion(v Version) { c.env.setVersion(v) }
+
+func (c *httpConn) describe(i *Info) {
+	i.TCP, i.TLS = c.engine.phases()
+	if id := c.session.Load(); id != nil {
+		i.ServerSession = *id
+	}
+}
+
+// RoundTrip implements Conn. The answer is read by the calling goroutine.
+func (c *httpConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
+	x := &exchange{conn: c, rules: c.env.current(), id: c.env.nextID(), req: &req, began: c.o.now()}
+	x.reply.Rounds = 1
+	if ctx.Err() != nil {
+		return x.finish(gaveUp(ctx))
+	}
+	if c.closing.Load() {
+		return x.finish(closedError())
+	}
+	body, err := x.rules.appendRequest(make([]byte, 0, len(req.Params)+512), x.id, &req)
+	if err != nil {
+		return x.finish(err)
+	}
+	x.reply.BytesOut = len(body)
+	limited, limit := newLimit(ctx, req.Timeout)
+	defer limit.stop(nil)
+	x.limit = limit
+	err = x.run(limited, body)
+	x.stampEnd()
+	if err != nil {
+		err = x.explain(ctx, limited, err)
+	}
+	return x.finish(err)
+}
+
+// limit ends a context when the time limit of a request runs out.
+type limit struct {
+	timer *time.Timer // nil: no limit
+	after time.Duration
+	stop  context.CancelCauseFunc
+}
+
+func newLimit(ctx context.Context, after time.Duration) (context.Context, *limit) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	l := &limit{after: after, stop: cancel}
+	if after > 0 {
+		l.timer = time.AfterFunc(after, func() { cancel(errTimeout) })
+		l.stop = func(cause error) {
+			l.timer.Stop()
+			cancel(cause)
+		}
+	}
+	return ctx, l
+}
+
+// restart counts the limit from now. Opening a connection thus has as much time
+// of its own as the exchange that follows.
+func (l *limit) restart() {
+	if l.timer != nil {
+		l.timer.Reset(l.after)
+	}
+}
+
+// post sends one message and returns the response, whose body the caller closes.
+func (c *httpConn) post(ctx context.Context, r *rules, body []byte, extra []headerField, m *marks) (*httpResponse, error) {
+	h := make([]headerField, 0, 6+len(extra))
+	h = append(h,
+		headerField{"Content-Type", "application/json"},
+		headerField{"Accept", "application/json, text/event-stream"})
+	h = append(c.appendState(h, r), extra...)
+	return c.engine.do(ctx, &httpRequest{method: "POST", header: h, body: body}, m)
+}
+
+// appendState adds the headers that carry the negotiated state: the server
+// session and the version. Before the handshake there is neither.
+func (c *httpConn) appendState(h []headerField, r *rules) []headerField {
+	if id := c.session.Load(); id != nil && r.ServerSession {
+		h = append(h, headerField{"Mcp-Session-Id", *id})
+	}
+	if r.VersionHeader && r.version != "" {
+		h = append(h, headerField{"Mcp-Protocol-Version", string(r.version)})
+	}
+	return h
+}
+
+// keepSession remembers the session id that an initialize response brought.
+func (c *httpConn) keepSession(x *exchange, resp *httpResponse) {
+	if x.req.Method != "initialize" || !x.rules.ServerSession {
+		return
+	}
+	if id := resp.header("Mcp-Session-Id"); id != "" {
+		c.session.Store(&id)
+	}
+}
+
+// Notify implements Conn. Any 2xx is acceptance.
+func (c *httpConn) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	if c.closing.Load() {
+		return closedError()
+	}
+	if err := c.notify(ctx, method, params); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	return nil
+}
+
+func (c *httpConn) notify(ctx context.Context, method string, params json.RawMessage) error {
+	r := c.env.current()
+	var extra []headerField
+	if r.MethodHeaders {
+		extra = []headerField{{"Mcp-Method", method}}
+	}
+	return c.deliver(ctx, r, appendNotification(nil, method, params), extra, method)
+}
+
+// deliver posts a message that gets no JSON-RPC answer: a notification or an
+// answer to a server request.
+func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []headerField, what string) error {
+	var m marks
+	session := c.session.Load() != nil && r.ServerSession
+	resp, err := c.post(ctx, r, body, extra, &m)
+	if err != nil {
+		return err
+	}
+	defer closeBody(resp)
+	if resp.status/100 != 2 {
+		_, err := c.refusal(resp, session, 0)
+		return err
+	}
+	if resp.status != 202 {
+		c.o.OnAnomaly(AnomalyOddStatus, fmt.Sprintf("%s answered with status %d", what, resp.status))
+	}
+	discard(resp)
+	return nil
+}
+
+// spawn runs f beside the callers, at most maxTasks at once. It reports whether
+// f was started; Close waits for it.
+func (c *httpConn) spawn(f func(ctx context.Context)) bool {
+	select {
+	case c.taskSlots <- struct{}{}:
+	default:
+		return false
+	}
+	c.taskMu.Lock()
+	defer c.taskMu.Unlock()
+	if c.closing.Load() {
+		<-c.taskSlots
+		return false
+	}
+	c.tasks.Go(func() {
+		defer func() { <-c.taskSlots }()
+		ctx, cancel := context.WithTimeout(c.life, taskLimit)
+		defer cancel()
+		f(ctx)
+	})
+	return true
+}
+
+func (c *httpConn) replyToServer(payload []byte) {
+	started := c.spawn(func(ctx context.Context) {
+		if err := c.deliver(ctx, c.env.current(), payload, nil, "answer to a server request"); err != nil {
+			c.o.OnAnomaly(AnomalyReplyDropped, err.Error())
+		}
+	})
+	if !started {
+		c.o.OnAnomaly(AnomalyReplyDropped, "too many answers to the server under way")
+	}
+}
+
+// cancelRequest tells the server that the request is given up. It returns at once.
+func (c *httpConn) cancelRequest(id int64, reason string) {
+	started := c.spawn(func(ctx context.Context) {
+		if err := c.notify(ctx, "notifications/cancelled", cancelParams(id, reason)); err != nil {
+			c.o.OnAnomaly(AnomalyCancelFailed, err.Error())
+		}
+	})
+	if !started {
+		c.o.OnAnomaly(AnomalyCancelFailed, "too many cancellations under way")
+	}
+}
+
+func cancelParams(id int64, reason string) json.RawMessage {
+	p := append([]byte(`{"requestId":`), strconv.AppendInt(nil, id, 10)...)
+	p = append(p, `,"reason":`...)
+	return append(appendString(p, reason), '}')
+}
+
+// Close implements Conn: it lets what is under way finish, ends the GET stream
+// and the server session (DELETE), and closes every connection, so that
+// requests still in flight fail.
+func (c *httpConn) Close(ctx context.Context) error {
+	c.closeOnce.Do(func() { c.closeError = c.close(ctx) })
+	return c.closeError
+}
+
+func (c *httpConn) close(ctx context.Context) error {
+	c.taskMu.Lock()
+	c.closing.Store(true)
+	c.endStream(errClosed)
+	c.taskMu.Unlock()
+	abandon := context.AfterFunc(ctx, func() { c.endLife(context.Cause(ctx)) })
+	defer abandon()
+	c.tasks.Wait()
+	err := c.deleteSession(ctx)
+	c.endLife(errClosed)
+	c.engine.close()
+	return err
+}
+
+// deleteSession ends the server session. Whatever the server answers, it has
+// been told; 404 and 405 are as good as 200, other refusals are anomalies.
+func (c *httpConn) deleteSession(ctx context.Context) error {
+	r := c.env.current()
+	if c.session.Load() == nil || !r.ServerSession || c.lost.Load() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, taskLimit)
+	defer cancel()
+	resp, err := c.engine.do(ctx, &httpRequest{method: "DELETE", header: c.appendState(nil, r)}, &marks{})
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+			err = cause
+		}
+		return fmt.Errorf("ending the server session: %w", err)
+	}
+	defer closeBody(resp)
+	switch resp.status {
+	case 200, 202, 204, 404, 405, 501:
+	default:
+		c.o.OnAnomaly(AnomalyCloseFailed, fmt.Sprintf("DELETE answered with status %d", resp.status))
+	}
+	return nil
+}

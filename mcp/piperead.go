@@ -1,0 +1,164 @@
+package mcp
+
+import (
+	"bytes"
+)
+
+// read is the reading goroutine.
+func (c *pipeConn) read() {
+	defer close(c.ended)
+	lines := newLineReader(c.r, c.o.Limits.MessageBytes, c.o.now)
+	mark := []byte("\xEF\xBB\xBF") // some servers begin their output with a byte order mark
+	for {
+		t, err := lines.next()
+		if err != nil {
+			c.outputEnded(err)
+			return
+		}
+		t.text, _ = bytes.CutPrefix(t.text, mark)
+		mark = nil
+		switch {
+		case t.oversized:
+			c.oversized(&t)
+		case len(bytes.TrimSpace(t.text)) > 0:
+			c.line(&t)
+		}
+	}
+}
+
+// outputEnded ends the connection when nothing more can come from the server.
+func (c *pipeConn) outputEnded(err error) {
+	if c.proc != nil {
+		if exit := c.proc.exitError(lastWords); exit != nil {
+			c.fail(exit)
+			return
+		}
+	}
+	c.fail(&TransportError{Op: "read", Err: err, lost: true})
+}
+
+func (c *pipeConn) line(t *textLine) {
+	if !isArray(t.text) {
+		c.message(t, t.text, nil)
+		return
+	}
+	all, err := splitBatch(t.text)
+	if err != nil {
+		c.o.OnAnomaly(AnomalyStdoutNoise, excerpt(t.text))
+		return
+	}
+	var fault error
+	if !c.env.current().Batches {
+		fault = &ProtocolError{Kind: FaultBatch, Detail: excerpt(t.text)}
+		c.o.OnAnomaly(AnomalyBatch, excerpt(t.text))
+	}
+	for _, one := range all {
+		c.message(t, one, fault)
+	}
+}
+
+// message handles one message. A fault makes it the failure of the request it
+// answers, and nothing else.
+func (c *pipeConn) message(t *textLine, data []byte, fault error) {
+	m, err := decodeMessage(data)
+	if err != nil {
+		c.broken(t, err)
+		return
+	}
+	kind := m.kind()
+	switch {
+	case kind == kindOther:
+		c.o.OnAnomaly(AnomalyStdoutNoise, excerpt(data))
+	case kind == kindResponse:
+		c.response(t, &m, data, fault)
+	case fault != nil:
+	case kind == kindRequest:
+		c.inbox.request(&m)
+	case kind == kindNotification:
+		progress := c.inbox.notification(&m)
+		if progress {
+			c.countProgress(&m, len(data))
+		}
+	}
+}
+
+// broken handles a line that is no JSON: noise, unless it was meant as the
+// answer to a request of ours, which then need not wait any longer.
+func (c *pipeConn) broken(t *textLine, err error) {
+	if bytes.Contains(t.text, []byte(`"jsonrpc"`)) {
+		if id, ok := idInFragment(t.text, t.text); ok {
+			a := answered{first: t.first, end: t.end, bytes: len(t.text)}
+			a.err = &ProtocolError{Kind: FaultBadJSON, Detail: excerpt(t.text), Err: err}
+			if c.settleWith(id, a) {
+				return
+			}
+		}
+	}
+	c.o.OnAnomaly(AnomalyStdoutNoise, excerpt(t.text))
+}
+
+func (c *pipeConn) oversized(t *textLine) {
+	a := answered{first: t.first, end: t.end, bytes: len(t.text)}
+	a.err = &LimitError{Limit: LimitMessage, Max: c.o.Limits.MessageBytes}
+	if id, ok := idInFragment(t.text, t.tail); ok && c.settleWith(id, a) {
+		return
+	}
+	c.o.OnAnomaly(AnomalyOversized, excerpt(t.text))
+}
+
+// countProgress credits a progress notification to the call whose token it bears.
+// On stdio nothing else ties a notification to a request.
+func (c *pipeConn) countProgress(m *message, size int) {
+	token := lookup(m.params, "progressToken")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.tokens[string(token)]; k != nil {
+		k.notifications++
+		k.progress++
+		k.bytesIn += size
+	}
+}
+
+func (c *pipeConn) response(t *textLine, m *message, data []byte, fault error) {
+	id, ok := m.numericID()
+	if !ok {
+		c.o.OnAnomaly(AnomalyUnknownID, excerpt(data))
+		return
+	}
+	a := answered{first: t.first, end: t.end, bytes: len(data)}
+	if a.err = fault; fault == nil {
+		a.result, a.err = m.answer(data, 0)
+	}
+	if c.settleWith(id, a) {
+		return
+	}
+	switch {
+	case c.wasGivenUp(id):
+		c.o.OnAnomaly(AnomalyLateAnswer, excerpt(data))
+	case id >= 1 && id <= c.env.lastID.Load():
+		c.o.OnAnomaly(AnomalyDuplicateAnswer, excerpt(data))
+	default:
+		c.o.OnAnomaly(AnomalyUnknownID, excerpt(data))
+	}
+}
+
+// settleWith gives the pending call of that id its answer; false when there is none.
+func (c *pipeConn) settleWith(id int64, a answered) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.pending[id]
+	if k == nil {
+		return false
+	}
+	delete(c.pending, id)
+	k.done <- a // has room for the one answer that a call gets
+	return true
+}
+
+func (c *pipeConn) wasGivenUp(id int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.givenUp[id]
+	delete(c.givenUp, id)
+	return ok
+}

@@ -1,0 +1,100 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+)
+
+// Session is one simulated client's open connection to a server. It never
+// re-opens itself: after an error for which SessionLost is true the owner closes
+// it and connects anew. Safe for concurrent use.
+type Session struct {
+	conn Conn
+	o    Options
+	info Info
+}
+
+// Info describes the session as it was when Connect returned.
+func (s *Session) Info() Info { return s.info }
+
+// Call makes one request and waits for its answer. The reply's timing and counts
+// are valid also when there is an error. Errors are *RPCError, *HTTPError,
+// *ProtocolError, *LimitError, *TransportError, *ExitError, *TimeoutError, or wrap
+// the cause of ctx. A tool's own failure is no error: see Reply.ToolError.
+func (s *Session) Call(ctx context.Context, req Request) (Reply, error) {
+	reply, err := s.conn.RoundTrip(ctx, req)
+	if err != nil {
+		return reply, err
+	}
+	err = s.judge(req.Method, &reply)
+	return reply, err
+}
+
+// judge applies the rules of MCP to a well-formed result.
+func (s *Session) judge(method string, reply *Reply) error {
+	f := s.features()
+	var isError, resultType []byte
+	sc := scanObject(reply.Result)
+	for m, ok := sc.next(); ok; m, ok = sc.next() {
+		switch {
+		case method == "tools/call" && m.named("isError"):
+			isError = reply.Result[m.start:m.end]
+		case f.ResultType && m.named("resultType"):
+			resultType = reply.Result[m.start:m.end]
+		}
+	}
+	if err := checkResultType(resultType); err != nil {
+		return err
+	}
+	switch string(isError) {
+	case "", "false":
+	case "true":
+		reply.ToolError = true
+	default:
+		return &ProtocolError{Kind: FaultBadResult, Detail: "isError is " + excerpt(isError)}
+	}
+	return nil
+}
+
+// features are those of the version in use: the negotiated one, or while the
+// session is being opened the one asked for.
+func (s *Session) features() Features {
+	if s.info.Version != "" {
+		return s.info.Version.Features()
+	}
+	return s.o.Version.Features()
+}
+
+// checkResultType applies the rule that an absent resultType means complete and
+// an unknown one is invalid (specification 2026-07-28, basic/index, results).
+// Neither input nor tasks are declared by this client, so that a server must not
+// ask for the one or answer with the other.
+func checkResultType(raw []byte) error {
+	if raw == nil {
+		return nil
+	}
+	var t string
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return &ProtocolError{Kind: FaultResultType, Detail: excerpt(raw)}
+	}
+	switch t {
+	case "complete":
+		return nil
+	case "input_required":
+		return &ProtocolError{Kind: FaultInputRequired, Detail: "the client declared no capability for it"}
+	case "task":
+		return &ProtocolError{Kind: FaultTask, Detail: "the client did not declare the tasks extension"}
+	}
+	return &ProtocolError{Kind: FaultResultType, Detail: strconv.Quote(t)}
+}
+
+// Notify sends a notification. Params is a JSON object or nil.
+func (s *Session) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	return s.conn.Notify(ctx, method, params)
+}
+
+// Close ends the session, the server session included, and waits for whatever
+// the session runs by itself. Bounded by ctx. An error means that the end could
+// not be made known to the server; the session is closed all the same.
+func (s *Session) Close(ctx context.Context) error { return s.conn.Close(ctx) }
