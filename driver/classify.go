@@ -13,7 +13,6 @@ import (
 var (
 	errScheduleEnd = errors.New("the scheduled end of the load")
 	errGraceOver   = errors.New("the grace period is over")
-	errStopNow     = errors.New("stopped at once")
 )
 
 // TimeoutConnect is the error_code of a dial that ran out of its limit, beside
@@ -81,5 +80,5 @@ func classifyTransport(err error) (metrics.Outcome, int32, bool) {
 
 // clampCode fits a JSON-RPC code, which may be any integer, into the column.
 func clampCode(code int64) int32 {
-	return int32(max(-1<<31, min(code, 1<<31-1))) //nolint:gosec // in range by the line itself
+	return int32(max(-1<<31, min(code, 1<<31-1)))
 }

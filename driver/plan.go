@@ -101,7 +101,7 @@ func protocols() []string {
 func protoIndex(v mcp.Version) uint8 {
 	for i, p := range protocols() {
 		if p == string(v) {
-			return uint8(i) //nolint:gosec // a handful of versions
+			return uint8(i)
 		}
 	}
 	return 0

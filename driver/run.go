@@ -109,7 +109,7 @@ func (r *Runner) Anomalies() map[string]int64 {
 	out := map[string]int64{}
 	for i := range r.anomalies {
 		if n := r.anomalies[i].Load(); n > 0 {
-			out[mcp.Anomaly(i).String()] = n //nolint:gosec // the array has one place for each uint8
+			out[mcp.Anomaly(i).String()] = n
 		}
 	}
 	return out
@@ -192,9 +192,13 @@ func (r *Runner) openSessions(ctx context.Context) error {
 		}
 	}
 	_ = g.Wait() // the goroutines return no error
-	if ctx.Err() != nil {
-		return nil // stopped before the start: the load ends at once by itself
-	}
+	stopped := ctx.Err() != nil
+	return r.sessionsOpened(stopped, first.Load())
+}
+
+// sessionsOpened says whether the load may start. A run that was stopped before
+// may: it ends at once by itself.
+func (r *Runner) sessionsOpened(stopped bool, failure *error) error {
 	opened := 0
 	for _, gr := range r.groups {
 		n, err := gr.describeTarget()
@@ -203,13 +207,13 @@ func (r *Runner) openSessions(ctx context.Context) error {
 		}
 		opened += n
 	}
-	if opened == 0 {
-		if err := first.Load(); err != nil {
-			return fmt.Errorf("%w: %w", ErrNoSession, *err)
-		}
+	switch {
+	case opened > 0 || stopped:
+		return nil
+	case failure == nil:
 		return ErrNoSession
 	}
-	return nil
+	return fmt.Errorf("%w: %w", ErrNoSession, *failure)
 }
 
 // startClock sets offset 0 and releases what was recorded before. It has an effect once.

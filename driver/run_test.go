@@ -57,24 +57,7 @@ func TestLatencyCountsTheWaitBehindAFreeze(t *testing.T) {
 		}
 		wantCounts(t, "iterations", got.iterations(), map[string]int{"completed": 800})
 
-		// The oracle: arrival k at k × 5 ms goes to the session that is free first.
-		var free [2]time.Duration
-		var frozenUntil time.Duration
-		want := make([]time.Duration, 800)
-		for k := range want {
-			at := time.Duration(k) * 5 * time.Millisecond
-			i := 0
-			if free[1] < free[0] {
-				i = 1
-			}
-			start := max(at, free[i])
-			if (k+1)%300 == 0 {
-				frozenUntil = start + freeze
-			}
-			end := max(start, frozenUntil) + service
-			free[i] = end
-			want[k] = end - at
-		}
+		want := queueOfTwo(800, 5*time.Millisecond, service, freeze)
 		latencies := make([]time.Duration, 800)
 		for _, it := range got.of(metrics.KindIteration) {
 			latencies[it.Iteration] = it.Latency()
@@ -98,6 +81,29 @@ func TestLatencyCountsTheWaitBehindAFreeze(t *testing.T) {
 			t.Errorf("p50 service time %v, want %v", p50, service)
 		}
 	})
+}
+
+// queueOfTwo is the oracle: the latencies of n arrivals at a fixed interval on
+// two sessions, each arrival on the one that is free first, of a server that
+// freezes at each 300th call.
+func queueOfTwo(n int, interval, service, freeze time.Duration) []time.Duration {
+	var free [2]time.Duration
+	var frozenUntil time.Duration
+	out := make([]time.Duration, n)
+	for k := range out {
+		at := time.Duration(k) * interval
+		i := 0
+		if free[1] < free[0] {
+			i = 1
+		}
+		start := max(at, free[i])
+		if (k+1)%300 == 0 {
+			frozenUntil = start + freeze
+		}
+		free[i] = max(start, frozenUntil) + service
+		out[k] = free[i] - at
+	}
+	return out
 }
 
 func TestStepsOfAnIterationDoNotInheritEarlierTime(t *testing.T) {
@@ -134,14 +140,7 @@ func TestEveryArrivalLeavesOneRow(t *testing.T) {
 	many.InFlight = 10
 	counted := open(100, 4, 0)
 	counted.Iterations = 250
-	for _, tc := range []struct {
-		name       string
-		load       load
-		stop, kill time.Duration // when the user stops, 0 never
-		iterations map[string]int
-		requests   map[string]int
-		ends       time.Duration // of the whole run, 0: not looked at
-	}{
+	for _, tc := range []ending{
 		{
 			name:       "all served",
 			load:       load{group: open(100, 4, time.Second), grace: time.Second, server: &server{answer: takes(time.Millisecond)}},
@@ -236,37 +235,50 @@ func TestEveryArrivalLeavesOneRow(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancelCause(t.Context())
-				defer cancel(nil)
-				stop := make(chan struct{})
-				var timers []*time.Timer
-				if tc.stop > 0 {
-					timers = append(timers, time.AfterFunc(tc.stop, func() { close(stop) }))
-				}
-				if tc.kill > 0 {
-					timers = append(timers, time.AfterFunc(tc.kill, func() { cancel(errors.New("second signal")) }))
-				}
-				start := time.Now()
-				got, r, err := tc.load.run(ctx, t, stop)
-				for _, timer := range timers {
-					timer.Stop()
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				wantCounts(t, "iterations", got.iterations(), tc.iterations)
-				wantCounts(t, "requests", got.requests(), tc.requests)
-				if took := time.Since(start); tc.ends > 0 && took != tc.ends {
-					t.Errorf("run took %v, want %v", took, tc.ends)
-				}
-				wantOnceEach(t, got)
-				g := r.Gauges(0)
-				if rows := int64(len(got.of(metrics.KindIteration))); g.Intended != rows && tc.load.group.Open || g.InFlight != 0 {
-					t.Errorf("gauges %+v after %d rows", g, rows)
-				}
-			})
+			synctest.Test(t, func(t *testing.T) { tc.check(t) })
 		})
+	}
+}
+
+// ending is a load, how the user ends it, and what must come of it.
+type ending struct {
+	name       string
+	load       load
+	stop, kill time.Duration // when the user stops, 0 never
+	iterations map[string]int
+	requests   map[string]int
+	ends       time.Duration // of the whole run, 0: not looked at
+}
+
+func (tc ending) check(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	stop := make(chan struct{})
+	var timers []*time.Timer
+	if tc.stop > 0 {
+		timers = append(timers, time.AfterFunc(tc.stop, func() { close(stop) }))
+	}
+	if tc.kill > 0 {
+		timers = append(timers, time.AfterFunc(tc.kill, func() { cancel(errors.New("second signal")) }))
+	}
+	start := time.Now()
+	got, r, err := tc.load.run(ctx, t, stop)
+	for _, timer := range timers {
+		timer.Stop()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCounts(t, "iterations", got.iterations(), tc.iterations)
+	wantCounts(t, "requests", got.requests(), tc.requests)
+	if took := time.Since(start); tc.ends > 0 && took != tc.ends {
+		t.Errorf("run took %v, want %v", took, tc.ends)
+	}
+	wantOnceEach(t, got)
+	g := r.Gauges(0)
+	if rows := int64(len(got.of(metrics.KindIteration))); g.Intended != rows && tc.load.group.Open || g.InFlight != 0 {
+		t.Errorf("gauges %+v after %d rows", g, rows)
 	}
 }
 

@@ -79,7 +79,7 @@ func (w *worker) iterate(ctx context.Context, a arrival) {
 		Kind: metrics.KindIteration, Group: g.index, Step: metrics.NoStep, Session: metrics.NoSession,
 		Iteration: a.index, Intended: a.intended, Release: a.released, Start: r.now(),
 	}
-	outcome := metrics.IterCompleted
+	var outcome metrics.IterationOutcome
 	if live, err := w.slot.Session(ctx); err != nil {
 		outcome = metrics.IterFailed
 		if ctx.Err() != nil {
@@ -113,7 +113,7 @@ func (w *worker) replay(ctx context.Context, live *pool.Live[*session]) (metrics
 		if !live.Session.features.Has(step.Method) {
 			continue
 		}
-		id := g.plan.FirstStep + uint16(i) //nolint:gosec // NewPlan bounds the number of steps
+		id := g.plan.FirstStep + uint16(i)
 		switch o := w.step(ctx, live, step, id); {
 		case o == metrics.Interrupted:
 			return metrics.IterInterrupted, metrics.NoStep
@@ -275,7 +275,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func clampCount(n int) uint16 { return uint16(max(0, min(n, 1<<16-1))) } //nolint:gosec // in range by the line itself
+func clampCount(n int) uint16 { return uint16(max(0, min(n, 1<<16-1))) }
 
 // counted is a session whose calls in flight are counted.
 type counted struct {

@@ -2,9 +2,10 @@ package mcp_test
 
 import (
 	"context"
+	"testing"
+
 	"mcpbench/internal/mcptest"
 	"mcpbench/mcp"
-	"testing"
 )
 
 // BenchmarkCall measures one call with the in-memory peer included.

@@ -1,14 +1,15 @@
 package mcp_test
 
 import (
-	"mcpbench/internal/mcptest"
-	"mcpbench/mcp"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mcpbench/internal/mcptest"
+	"mcpbench/mcp"
 
 	"github.com/google/go-cmp/cmp"
 )

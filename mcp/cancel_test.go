@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"mcpbench/internal/mcptest"
-	"mcpbench/mcp"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mcpbench/internal/mcptest"
+	"mcpbench/mcp"
 )
 
 // How the slow answer comes that is given up after a second.

@@ -10,14 +10,15 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"mcpbench/internal/mcptest"
-	"mcpbench/mcp"
 	"net"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"syscall"
 	"testing"
+
+	"mcpbench/internal/mcptest"
+	"mcpbench/mcp"
 )
 
 func TestClass(t *testing.T) {

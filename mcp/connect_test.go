@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"mcpbench/internal/mcptest"
-	"mcpbench/mcp"
 	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mcpbench/internal/mcptest"
+	"mcpbench/mcp"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -2,12 +2,13 @@ package mcp_test
 
 import (
 	"errors"
-	"mcpbench/internal/mcptest"
-	"mcpbench/mcp"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"mcpbench/internal/mcptest"
+	"mcpbench/mcp"
 )
 
 // Wire test 26: the envelope of 2026-07-28.

@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mcpbench/mcp/sse"
 	"strings"
 	"sync"
 	"time"
+
+	"mcpbench/mcp/sse"
 )
 
 const (

@@ -3,10 +3,11 @@ package mcp
 import (
 	"context"
 	"fmt"
-	"mcpbench/mcp/sse"
 	"strings"
 	"sync"
 	"time"
+
+	"mcpbench/mcp/sse"
 )
 
 const (

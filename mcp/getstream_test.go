@@ -1,13 +1,14 @@
 package mcp_test
 
 import (
-	"mcpbench/internal/mcptest"
-	"mcpbench/mcp"
 	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mcpbench/internal/mcptest"
+	"mcpbench/mcp"
 
 	"github.com/google/go-cmp/cmp"
 )

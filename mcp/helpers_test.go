@@ -6,14 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"mcpbench/internal/mcptest"
-	"mcpbench/mcp"
 	"net"
 	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mcpbench/internal/mcptest"
+	"mcpbench/mcp"
 )
 
 func TestMain(m *testing.M) { os.Exit(mcptest.Main(m)) }

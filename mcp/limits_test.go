@@ -2,12 +2,13 @@ package mcp_test
 
 import (
 	"errors"
-	"mcpbench/internal/mcptest"
-	"mcpbench/mcp"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mcpbench/internal/mcptest"
+	"mcpbench/mcp"
 )
 
 // resultOf returns an answer whose message has exactly size bytes.

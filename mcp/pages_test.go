@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"mcpbench/internal/mcptest"
-	"mcpbench/mcp"
 	"slices"
 	"testing"
 	"testing/synctest"
+
+	"mcpbench/internal/mcptest"
+	"mcpbench/mcp"
 )
 
 // Wire test 19: which cursors lead on, in which version.

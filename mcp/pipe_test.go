@@ -1,12 +1,13 @@
 package mcp_test
 
 import (
-	"mcpbench/internal/mcptest"
-	"mcpbench/mcp"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mcpbench/internal/mcptest"
+	"mcpbench/mcp"
 
 	"github.com/google/go-cmp/cmp"
 )

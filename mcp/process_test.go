@@ -5,8 +5,6 @@ package mcp_test
 import (
 	"context"
 	"errors"
-	"mcpbench/internal/mcptest"
-	"mcpbench/mcp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"mcpbench/internal/mcptest"
+	"mcpbench/mcp"
 )
 
 // Wire tests 46 and 48 with real processes and in real time.

@@ -2,10 +2,11 @@ package mcp_test
 
 import (
 	"errors"
-	"mcpbench/internal/mcptest"
-	"mcpbench/mcp"
 	"testing"
 	"testing/synctest"
+
+	"mcpbench/internal/mcptest"
+	"mcpbench/mcp"
 )
 
 // Wire test 14 and the rest of the matrix: answers outside 2xx.

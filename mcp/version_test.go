@@ -3,9 +3,10 @@ package mcp_test
 import (
 	"errors"
 	"io"
-	"mcpbench/mcp"
 	"strings"
 	"testing"
+
+	"mcpbench/mcp"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"

@@ -146,10 +146,8 @@ func (p *Pool[S]) closeSession(ctx context.Context, l *Live[S]) error {
 func (p *Pool[S]) retire(ctx context.Context, l *Live[S]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.retired.Add(1)
-	go func() {
-		defer p.retired.Done()
+	p.retired.Go(func() {
 		// A failed close of a session that is given up anyway shows as opened > closed.
 		_ = p.closeSession(context.WithoutCancel(ctx), l)
-	}()
+	})
 }

@@ -181,7 +181,7 @@ func (f *runFlags) argumentsFromSchema(ctx context.Context, s streams, q scenari
 // suggest lists the server's tools for a user who named a server and nothing
 // to do with it. It is always an error.
 func (f *runFlags) suggest(ctx context.Context, s streams) error {
-	q, err := f.targetFlags.quickConfig(s)
+	q, err := f.quickConfig(s)
 	if err != nil {
 		return err
 	}

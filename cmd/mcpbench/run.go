@@ -114,7 +114,7 @@ func compile(sc *scenarios.Scenario) (*scenarios.Program, error) {
 		return nil, usage("%w", err)
 	}
 	if len(program.Unsupported) > 0 {
-		return nil, usage("%w", scenarios.Problems(program.Unsupported))
+		return nil, usage("%w", program.Unsupported)
 	}
 	return program, nil
 }
@@ -224,7 +224,7 @@ func (f *runFlags) overrides(cmd *cobra.Command, s streams) (scenarios.Overrides
 		o.OutputDir = f.out
 	}
 	var err error
-	o.Headers, err = f.targetFlags.headerValues(s)
+	o.Headers, err = f.headerValues(s)
 	return o, err
 }
 

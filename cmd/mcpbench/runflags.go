@@ -1,8 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -199,25 +198,8 @@ func (f *runFlags) validate(cmd *cobra.Command) error {
 }
 
 func oneOf(flag, value string, allowed []string) error {
-	for _, a := range allowed {
-		if a == value {
-			return nil
-		}
+	if slices.Contains(allowed, value) {
+		return nil
 	}
 	return usage("--%s %q: must be one of %s", flag, value, strings.Join(allowed, ", "))
-}
-
-// parseRate reads N, N/s or N/m as arrivals per second.
-func parseRate(s string) (float64, error) {
-	number, per := s, 1.0
-	if n, ok := strings.CutSuffix(s, "/s"); ok {
-		number = n
-	} else if n, ok := strings.CutSuffix(s, "/m"); ok {
-		number, per = n, 60
-	}
-	n, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(n > 0) || n > 1e9 {
-		return 0, fmt.Errorf("rate %q: write a positive number, alone or with /s or /m, e.g. 200/s", s)
-	}
-	return n / per, nil
 }

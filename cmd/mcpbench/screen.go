@@ -16,7 +16,6 @@ type screen struct {
 	log      *zap.Logger
 	cancel   context.CancelFunc
 	done     sync.WaitGroup
-	snapshot func() *metrics.Snapshot
 }
 
 // newScreen returns a screen that shows log lines but no progress yet.

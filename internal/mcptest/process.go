@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mcpbench/mcp"
 	"os"
 	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
+
+	"mcpbench/mcp"
 
 	"go.uber.org/goleak"
 )

@@ -6,13 +6,14 @@ import (
 	"context"
 	"errors"
 	"io"
-	"mcpbench/mcp"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"mcpbench/mcp"
 )
 
 // ServeHTTP plays the peer as a Streamable HTTP endpoint.

@@ -5,11 +5,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"mcpbench/mcp/sse"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"mcpbench/mcp/sse"
 
 	"github.com/google/go-cmp/cmp"
 )
