@@ -46,43 +46,26 @@ type GroupPlan struct {
 	Dial           Dial
 }
 
-// NewPlan assigns ids and resolves the thresholds' selectors. dial gives, for
-// each group by its index, the way to its server.
+// NewPlan makes a plan of a program. dial gives, for each group by its index,
+// the way to its server.
 func NewPlan(p *scenarios.Program, seed uint64, dial func(group int) Dial) (*Plan, error) {
-	plan := &Plan{
-		Catalog: &metrics.Catalog{Protocols: protocols()},
-		Warmup:  p.Warmup, Grace: p.Grace, Seed: seed,
-	}
+	plan := &Plan{Catalog: p.Catalog(), Warmup: p.Warmup, Grace: p.Grace, Seed: seed}
+	plan.Catalog.Protocols = protocols()
 	if len(p.Groups) > 255 {
 		return nil, fmt.Errorf("scenario %s has %d load groups, at most 255 are possible", p.Name, len(p.Groups))
 	}
-	targets := map[int]int{} // by server
+	if len(plan.Catalog.Steps) >= int(metrics.NoStep) {
+		return nil, fmt.Errorf("scenario %s has more than %d steps", p.Name, metrics.NoStep-1)
+	}
+	var first uint16
 	for i, g := range p.Groups {
-		target, ok := targets[g.Server]
-		if !ok {
-			target = len(plan.Catalog.Targets)
-			targets[g.Server] = target
-			s := p.Servers[g.Server]
-			plan.Catalog.Targets = append(plan.Catalog.Targets, metrics.TargetInfo{Server: s.Name, Transport: s.Transport})
-		}
-		flow := p.Flows[g.Flow]
-		plan.Catalog.Groups = append(plan.Catalog.Groups, metrics.GroupInfo{
-			Name: g.Name, Flow: flow.Name, Open: g.Open, Target: target,
-		})
-		first := len(plan.Catalog.Steps)
-		for _, s := range flow.Steps {
-			plan.Catalog.Steps = append(plan.Catalog.Steps, metrics.StepInfo{
-				ID: s.ID, Group: i, Method: s.Method, Name: s.Name, Checks: s.Checks,
-			})
-		}
-		if len(plan.Catalog.Steps) >= int(metrics.NoStep) {
-			return nil, fmt.Errorf("scenario %s has more than %d steps", p.Name, metrics.NoStep-1)
-		}
+		steps := p.Flows[g.Flow].Steps
 		plan.Groups = append(plan.Groups, GroupPlan{
-			Group: g, Steps: flow.Steps, FirstStep: uint16(first), Target: target, //nolint:gosec // bounded just above
+			Group: g, Steps: steps, FirstStep: first, Target: plan.Catalog.Groups[i].Target,
 			RequestTimeout: p.Limits.RequestTimeout, ConnectTimeout: p.Limits.ConnectTimeout,
 			Dial: dial(i),
 		})
+		first += uint16(len(steps)) //nolint:gosec // bounded just above
 	}
 	return plan, nil
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"mcpbench/metrics"
+	"mcpbench/scenarios/internal/script"
 )
 
 // Program is a compiled scenario: checked, with templates and expressions
@@ -22,8 +23,8 @@ type Program struct {
 	OutputDir   string // "" when the scenario names none
 	// Unsupported lists keys that are known but not delivered yet, with their
 	// places. run refuses a program that has any; check warns.
-	Unsupported []Problem
-	Warnings    []Problem
+	Unsupported Problems
+	Warnings    Problems
 }
 
 // Limits bound what one request may take.
@@ -73,4 +74,45 @@ type Group struct {
 type Flow struct {
 	Name  string
 	Steps []*Step
+}
+
+// Step is one compiled operation, usually one request. It is immutable and
+// safe for concurrent use, each caller with an Env of its own.
+type Step struct {
+	ID     string // as shown in results, unique within its flow
+	Method string // JSON-RPC method
+	// Name is the tool, prompt or resource of the step for tables and
+	// tallies; an expression stands in it as {expr}, so that a resource with
+	// many URIs stays one name. "" where the method has none.
+	Name string
+	// RequestName is what the Mcp-Name header carries (tool or prompt name,
+	// resource URI) when it holds no expression, else "".
+	RequestName string
+	AllPages    bool          // lists only: follow nextCursor to the end
+	Timeout     time.Duration // of the whole request; 0: Limits.RequestTimeout
+	Checks      []string      // names, in the order of the bits of Check
+
+	params paramsTemplate
+	checks []*script.Expression
+	shape  *script.Shape // of the result, when there are checks
+	vars   map[string]any
+}
+
+// Env is what the expressions of one iteration see. A worker keeps one and sets
+// the fields anew for each iteration. It must not be used by two goroutines at
+// once, nor copied after its first use.
+type Env struct {
+	Seed      uint64 // of the run
+	Group     int    // index into Program.Groups
+	Session   int    // session.index: the session's place in its group, from 0
+	Iteration uint64 // iteration.index: arrival index within the group, from 0
+	Protocol  string // protocol: the negotiated version
+
+	scratch script.Runner
+}
+
+// Response is what a step's checks look at.
+type Response struct {
+	Result  []byte        // the JSON-RPC result object
+	Elapsed time.Duration // the variable elapsed: the request's service time
 }

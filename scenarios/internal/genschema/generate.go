@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"mcpbench/scenarios/internal/grammar"
+)
+
+const grammarPath = "mcpbench/scenarios/internal/grammar"
+
+// generate returns the schema. source is the folder of the grammar package.
+func generate(source string) ([]byte, error) {
+	r := &jsonschema.Reflector{
+		Anonymous:                  true,
+		ExpandedStruct:             true,
+		RequiredFromJSONSchemaTags: true,
+		Mapper:                     mapped,
+	}
+	if err := r.AddGoComments(grammarPath, source); err != nil {
+		return nil, fmt.Errorf("read the comments of %s: %w", source, err)
+	}
+	// The package's folder does not tell its import path, so the comments are
+	// filed again under the one that reflection gives.
+	for key, text := range r.CommentMap {
+		name := key[strings.LastIndex(key, "/")+1:]
+		if _, rest, ok := strings.Cut(name, "."); ok {
+			r.CommentMap[grammarPath+"."+rest] = text
+		}
+	}
+	schema := r.Reflect(&grammar.File{})
+	schema.Title = "mcpbench scenario"
+	schema.Description = "A load or an evaluation of MCP servers, for mcpbench run."
+	if schema.Definitions == nil {
+		return nil, fmt.Errorf("the schema has no definitions")
+	}
+	schema.Definitions["variable"] = &jsonschema.Schema{
+		Type: "string", Pattern: `\$\{`, Description: "A value with ${VARIABLE} in it, replaced when the scenario is loaded.",
+	}
+	finish(schema)
+	for _, d := range schema.Definitions {
+		finish(d)
+	}
+	oneOperation(schema.Definitions["Step"])
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(schema); err != nil {
+		return nil, fmt.Errorf("encode the schema: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// finish allows x- keys and, wherever a value is not free text, a variable.
+func finish(s *jsonschema.Schema) {
+	if s.Properties == nil {
+		return
+	}
+	s.PatternProperties = map[string]*jsonschema.Schema{"^x-": jsonschema.TrueSchema}
+	if len(s.Required) == 0 && s.Type == "object" {
+		s.Type = ""
+		s.Extras = map[string]any{"type": []string{"object", "null"}}
+	}
+	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+		v := p.Value
+		if v.Type != "integer" && v.Type != "boolean" && len(v.Enum) == 0 {
+			continue
+		}
+		strict := *v
+		strict.Description, strict.Default = "", nil
+		p.Value = &jsonschema.Schema{
+			Description: v.Description, Default: v.Default,
+			AnyOf: []*jsonschema.Schema{&strict, reference("variable")},
+		}
+	}
+}
+
+func reference(name string) *jsonschema.Schema { return &jsonschema.Schema{Ref: "#/$defs/" + name} }
+
+// oneOperation makes a step have exactly one of the keys that name an operation.
+func oneOperation(step *jsonschema.Schema) {
+	t := reflect.TypeFor[grammar.Step]()
+	for f := range t.Fields() {
+		if f.Tag.Get("bench") == "op" {
+			name := f.Tag.Get("json")
+			step.OneOf = append(step.OneOf, &jsonschema.Schema{Required: []string{name}})
+		}
+	}
+}
+
+var (
+	text     = &jsonschema.Schema{Type: "string"}
+	scalar   = union("string", "number", "boolean")
+	duration = &jsonschema.Schema{
+		Type: "string", Pattern: `^([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))*$|\$\{`,
+		Examples: []any{"250ms", "5s", "1m30s"},
+	}
+	rate = &jsonschema.Schema{
+		Type: "string", Pattern: `^[0-9]*\.?[0-9]+ */ *(s|m|min|h)$|\$\{`, Examples: []any{"200/s", "30/m"},
+	}
+)
+
+func union(types ...string) *jsonschema.Schema {
+	return &jsonschema.Schema{Extras: map[string]any{"type": types}}
+}
+
+func whole(minimum string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "integer", Minimum: json.Number(minimum)}
+}
+
+// object is a map with the given members, in pairs of name and schema.
+func object(required string, members ...any) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
+	s.PatternProperties = map[string]*jsonschema.Schema{"^x-": jsonschema.TrueSchema}
+	if required != "" {
+		s.Required = []string{required}
+	}
+	for pair := range slices.Chunk(members, 2) {
+		name, _ := pair[0].(string)
+		member, _ := pair[1].(*jsonschema.Schema)
+		s.Properties.Set(name, member)
+	}
+	return s
+}
+
+func either(schemas ...*jsonschema.Schema) *jsonschema.Schema {
+	return &jsonschema.Schema{AnyOf: schemas}
+}
+
+// mapped gives the schemas of the types that decode themselves.
+func mapped(t reflect.Type) *jsonschema.Schema {
+	anything := func() *jsonschema.Schema { return &jsonschema.Schema{} }
+	variable := reference("variable")
+	switch t {
+	case reflect.TypeFor[grammar.Later](), reflect.TypeFor[grammar.Value]():
+		return anything()
+	case reflect.TypeFor[grammar.Values]():
+		return &jsonschema.Schema{Type: "object"}
+	case reflect.TypeFor[grammar.Text](), reflect.TypeFor[grammar.Template]():
+		return clone(scalar)
+	case reflect.TypeFor[grammar.Expr]():
+		return union("string", "boolean")
+	case reflect.TypeFor[grammar.Duration]():
+		return clone(duration)
+	case reflect.TypeFor[grammar.Rate]():
+		return clone(rate)
+	case reflect.TypeFor[grammar.Warmup]():
+		return either(duration, object("duration", "duration", duration))
+	case reflect.TypeFor[grammar.Threshold]():
+		return either(text, object("expr", "expr", text, "abort", anything()))
+	case reflect.TypeFor[grammar.Sessions]():
+		return either(whole("1"), variable, object("", "count", either(whole("1"), variable), "stages", anything()))
+	case reflect.TypeFor[grammar.Iterations]():
+		return either(whole("1"), variable, object("each", "each", anything()))
+	case reflect.TypeFor[grammar.Think]():
+		later := []any{"constant", duration}
+		for _, name := range []string{"uniform", "exponential", "normal", "lognormal", "pareto", "empirical", "max"} {
+			later = append(later, name, anything())
+		}
+		return either(duration, object("", later...))
+	}
+	return nil
+}
+
+func clone(s *jsonschema.Schema) *jsonschema.Schema {
+	c := *s
+	return &c
+}

@@ -1,0 +1,183 @@
+package grammar
+
+// Flow is a list of steps that one iteration runs in order.
+type Flow struct {
+	Place
+	// Steps of one iteration.
+	Steps []*Step `json:"steps" jsonschema:"required"`
+	// Before runs once when a session starts.
+	Before Later `json:"before"`
+	// After runs once before a session ends.
+	After Later `json:"after"`
+	// OnError says what a failed step does to its iteration.
+	OnError Later `json:"on_error"`
+}
+
+// Step is one operation with its settings. It has exactly one key that names
+// an operation.
+type Step struct {
+	Place
+	// ID names the step in results. Default: the operation and the tool.
+	ID string `json:"id"`
+	// Check holds expressions on the answer, by name; a check that does not hold is counted beside the outcome.
+	Check map[string]Expr `json:"check"`
+	// Timeout of this step's request. Default: limits.request_timeout.
+	Timeout Duration `json:"timeout"`
+
+	// Ping the server.
+	Ping *Empty `json:"ping" bench:"op"`
+	// ToolsList lists the tools.
+	ToolsList *List `json:"tools/list" bench:"op"`
+	// ToolsCall calls a tool.
+	ToolsCall *ToolCall `json:"tools/call" bench:"op"`
+	// ResourcesList lists the resources.
+	ResourcesList *List `json:"resources/list" bench:"op"`
+	// ResourceTemplatesList lists the resource templates.
+	ResourceTemplatesList *List `json:"resources/templates/list" bench:"op"`
+	// ResourcesRead reads a resource.
+	ResourcesRead *ResourceRead `json:"resources/read" bench:"op"`
+	// PromptsList lists the prompts.
+	PromptsList *List `json:"prompts/list" bench:"op"`
+	// PromptsGet gets a prompt.
+	PromptsGet *PromptGet `json:"prompts/get" bench:"op"`
+	// CompletionComplete asks for completions of an argument.
+	CompletionComplete *Complete `json:"completion/complete" bench:"op"`
+	// LoggingSetLevel sets the level of the server's log messages. Not in 2026-07-28.
+	LoggingSetLevel *SetLevel `json:"logging/setLevel" bench:"op"`
+	// ServerDiscover asks for versions and capabilities. Only in 2026-07-28.
+	ServerDiscover *Empty `json:"server/discover" bench:"op"`
+
+	// Connect opens the session.
+	Connect Later `json:"connect" bench:"op"`
+	// Disconnect ends the session.
+	Disconnect Later `json:"disconnect" bench:"op"`
+	// Subscribe to resources.
+	Subscribe Later `json:"subscribe" bench:"op"`
+	// Unsubscribe ends a subscription.
+	Unsubscribe Later `json:"unsubscribe" bench:"op"`
+	// WaitFor waits for a notification.
+	WaitFor Later `json:"wait_for" bench:"op"`
+	// Request sends any other request.
+	Request Later `json:"request" bench:"op"`
+	// Notify sends a notification.
+	Notify Later `json:"notify" bench:"op"`
+	// Generate calls a tool with arguments made from its input schema.
+	Generate Later `json:"generate" bench:"op"`
+	// ThinkStep pauses.
+	ThinkStep Later `json:"think" bench:"op"`
+	// Random runs one of several lists of steps, by weight.
+	Random Later `json:"random" bench:"op"`
+	// Parallel runs several requests at once on one session.
+	Parallel Later `json:"parallel" bench:"op"`
+	// Repeat runs steps several times.
+	Repeat Later `json:"repeat" bench:"op"`
+	// FlowStep runs the steps of another flow.
+	FlowStep Later `json:"flow" bench:"op"`
+
+	// When runs the step only if the expression holds.
+	When Later `json:"when"`
+	// Save keeps values of the answer for later steps.
+	Save Later `json:"save"`
+	// Expect decides the outcome by the answer.
+	Expect Later `json:"expect"`
+	// OnError says what a failed step does to its iteration.
+	OnError Later `json:"on_error"`
+	// Progress asks the server for progress notifications.
+	Progress Later `json:"progress"`
+	// Cancel cancels the request on purpose.
+	Cancel Later `json:"cancel"`
+	// Task runs the call as a task.
+	Task Later `json:"task"`
+	// Tags are kept with each request of the step.
+	Tags Later `json:"tags"`
+	// As names a subscription.
+	As Later `json:"as"`
+	// Sample is the share of iterations that run the step.
+	Sample Later `json:"sample"`
+	// Retry sends the request again when it failed.
+	Retry Later `json:"retry"`
+}
+
+// Empty is an operation without settings: {}.
+type Empty struct {
+	Place
+}
+
+// List is a list operation.
+type List struct {
+	Place
+	// AllPages follows nextCursor to the end; each page is one request.
+	AllPages bool `json:"all_pages" jsonschema:"default=false"`
+	// Cursor of the page to ask for.
+	Cursor Template `json:"cursor"`
+}
+
+// ToolCall is a call of a tool.
+type ToolCall struct {
+	Place
+	// Name of the tool.
+	Name Template `json:"name" jsonschema:"required"`
+	// Arguments of the tool: any map; values may hold ${{ }} expressions.
+	Arguments Values `json:"arguments"`
+}
+
+// ResourceRead is the reading of a resource.
+type ResourceRead struct {
+	Place
+	// URI of the resource.
+	URI Template `json:"uri" jsonschema:"required"`
+}
+
+// PromptGet is the getting of a prompt.
+type PromptGet struct {
+	Place
+	// Name of the prompt.
+	Name Template `json:"name" jsonschema:"required"`
+	// Arguments of the prompt. The protocol wants text: other scalars are sent as text.
+	Arguments map[string]Template `json:"arguments"`
+}
+
+// Complete asks for completions of an argument.
+type Complete struct {
+	Place
+	// Ref names the prompt or the resource template.
+	Ref CompleteRef `json:"ref" jsonschema:"required"`
+	// Argument to complete.
+	Argument CompleteArgument `json:"argument" jsonschema:"required"`
+	// Context holds arguments that are known already (from 2025-06-18 on).
+	Context CompleteContext `json:"context"`
+}
+
+// CompleteRef names a prompt or a resource template.
+type CompleteRef struct {
+	Place
+	// Type of the reference.
+	Type string `json:"type" jsonschema:"required,enum=ref/prompt,enum=ref/resource"`
+	// Name of the prompt, with ref/prompt.
+	Name Template `json:"name"`
+	// URI template of the resource, with ref/resource.
+	URI Template `json:"uri"`
+}
+
+// CompleteArgument is the argument to complete.
+type CompleteArgument struct {
+	Place
+	// Name of the argument.
+	Name Template `json:"name" jsonschema:"required"`
+	// Value typed so far.
+	Value Template `json:"value" jsonschema:"required"`
+}
+
+// CompleteContext holds arguments that are known already.
+type CompleteContext struct {
+	Place
+	// Arguments by name.
+	Arguments map[string]Template `json:"arguments"`
+}
+
+// SetLevel sets the level of log messages.
+type SetLevel struct {
+	Place
+	// Level from which on the server sends messages.
+	Level string `json:"level" jsonschema:"required,enum=debug,enum=info,enum=notice,enum=warning,enum=error,enum=critical,enum=alert,enum=emergency"`
+}

@@ -1,0 +1,179 @@
+// Package grammar holds the scenario language as Go types. The decoder and the
+// published JSON Schema are both made from them: field comments are the
+// schema's descriptions, jsonschema tags give what is required, the defaults
+// and the allowed values, and a field of type Later is a key that the language
+// has but this version does not do yet.
+package grammar
+
+import "mcpbench/scenarios/internal/syntax"
+
+// Place is where a map of the scenario stands. The decoder fills it.
+type Place struct {
+	Node *syntax.Node `json:"-"`
+	Path string       `json:"-"` // dotted, "" for the root
+}
+
+// File is a whole scenario.
+type File struct {
+	Place
+	// Version of the scenario language; always 1.
+	Version int `json:"version" jsonschema:"required,minimum=1,maximum=1"`
+	// Name of the scenario in results. Default: the file's name.
+	Name string `json:"name"`
+	// Description says in a sentence what the scenario is for.
+	Description string `json:"description"`
+	// Tags are kept with the results of a run.
+	Tags map[string]Text `json:"tags"`
+	// Matrix runs the scenario once for each cell, several times over.
+	Matrix Later `json:"matrix"`
+	// Servers under test, by name.
+	Servers map[string]*Server `json:"servers"`
+	// Client says what the simulated client declares and how it answers the server.
+	Client Later `json:"client"`
+	// Data names the files that feed rows into expressions.
+	Data Later `json:"data"`
+	// Vars are constants for expressions: vars.NAME. The --var flag replaces one.
+	Vars map[string]Value `json:"vars"`
+	// Limits bound what one request may take.
+	Limits Limits `json:"limits"`
+	// Load says how often the flows run.
+	Load Load `json:"load" jsonschema:"required"`
+	// Flows are lists of steps, by name.
+	Flows map[string]*Flow `json:"flows" jsonschema:"required"`
+	// Thresholds decide whether the run passed, such as p99(latency) < 250ms.
+	Thresholds []Threshold `json:"thresholds"`
+	// Output says where and what to write.
+	Output Output `json:"output"`
+	// Use takes parts from other files.
+	Use Later `json:"use"`
+	// OnError says what a failed step does to its iteration.
+	OnError Later `json:"on_error"`
+}
+
+// Server is one server under test: url, command, from or embedded says which.
+type Server struct {
+	Place
+	// Transport follows from url or command when it is left out.
+	Transport string `json:"transport" jsonschema:"enum=http,enum=stdio,enum=sse"`
+	// URL of the server's MCP endpoint.
+	URL string `json:"url"`
+	// Headers sent with each HTTP request. Values may hold ${{ session.index }}.
+	Headers map[string]Template `json:"headers"`
+	// Command starts a stdio server. It is run without a shell.
+	Command string `json:"command"`
+	// Args of the command.
+	Args []Text `json:"args"`
+	// Env adds variables to the child's environment.
+	Env map[string]Text `json:"env"`
+	// InheritEnv names the variables the child gets from our environment.
+	// Default: PATH, HOME and a few more harmless ones.
+	InheritEnv []string `json:"inherit_env"`
+	// Cwd is the child's working directory, relative to the scenario's folder.
+	Cwd string `json:"cwd"`
+	// Protocol pins the version of the protocol.
+	Protocol string `json:"protocol" jsonschema:"enum=2024-11-05,enum=2025-03-26,enum=2025-06-18,enum=2025-11-25,enum=2026-07-28"`
+	// From takes the server from an editor's configuration file.
+	From *From `json:"from"`
+	// Embedded starts the demo target that is part of mcpbench.
+	Embedded string `json:"embedded" jsonschema:"enum=http,enum=stdio"`
+	// Auth gets tokens for the server.
+	Auth Later `json:"auth"`
+	// TLS gives certificates.
+	TLS Later `json:"tls"`
+	// HTTP tunes the connections.
+	HTTP Later `json:"http"`
+	// Connections says how sessions share connections.
+	Connections Later `json:"connections"`
+	// Metrics names the process whose CPU and memory to watch.
+	Metrics Later `json:"metrics"`
+	// Per says whether each session has a process of its own.
+	Per Later `json:"per"`
+	// OnSessionLoss says what follows the loss of a session.
+	OnSessionLoss Later `json:"on_session_loss"`
+}
+
+// From names a server in an editor's configuration file.
+type From struct {
+	Place
+	// File such as .mcp.json or .vscode/mcp.json, relative to the scenario's folder.
+	File string `json:"file" jsonschema:"required"`
+	// Server is the entry's name in the file.
+	Server string `json:"server" jsonschema:"required"`
+}
+
+// Limits bound what one request may take.
+type Limits struct {
+	Place
+	// RequestTimeout is the longest a request may take from the send to the full answer.
+	RequestTimeout Duration `json:"request_timeout" jsonschema:"default=30s"`
+	// ConnectTimeout is the longest that dialling with the handshake may take.
+	ConnectTimeout Duration `json:"connect_timeout" jsonschema:"default=10s"`
+	// ResponseBytes is the largest answer that is read.
+	ResponseBytes Later `json:"response_bytes"`
+	// Stderr says how much of a child's stderr is kept.
+	Stderr Later `json:"stderr"`
+}
+
+// Load says how often the flows run.
+type Load struct {
+	Place
+	// Warmup comes before the measured time; its requests are recorded, marked and left out of results.
+	Warmup Warmup `json:"warmup" jsonschema:"default=0s"`
+	// Grace is the time that open requests have to end after the stop.
+	Grace Duration `json:"grace" jsonschema:"default=5s"`
+	// Groups of load, by name. All of them run at the same time.
+	Groups map[string]*Group `json:"groups" jsonschema:"required"`
+}
+
+// Group is load that runs one flow: closed with sessions, open with arrivals.
+type Group struct {
+	Place
+	// Server by name; may be left out when there is only one.
+	Server string `json:"server"`
+	// Flow by name; may be left out when there is only one.
+	Flow string `json:"flow"`
+	// Sessions of a closed load: each waits for its answers before it goes on.
+	Sessions Sessions `json:"sessions" jsonschema:"default=1"`
+	// SessionLife ends and renews sessions.
+	SessionLife Later `json:"session_life"`
+	// Think is the pause of a session between two iterations.
+	Think Think `json:"think" jsonschema:"default=0s"`
+	// InFlight is how many requests one session may have in flight.
+	InFlight int `json:"in_flight" jsonschema:"minimum=1,default=1"`
+	// Arrivals of an open load: iterations start at their own times.
+	Arrivals *Arrivals `json:"arrivals"`
+	// MaxSessions is how many sessions an open load may use.
+	MaxSessions int `json:"max_sessions" jsonschema:"minimum=1,default=1"`
+	// OnSaturation says what happens to an arrival when no session is free.
+	OnSaturation string `json:"on_saturation" jsonschema:"enum=queue,enum=drop,default=queue"`
+	// QueueLimit is how many arrivals may wait for a session; 0 is no limit.
+	QueueLimit int `json:"queue_limit" jsonschema:"minimum=0,default=0"`
+	// Duration of the measured time. Default: 10s, or none when iterations are given.
+	Duration Duration `json:"duration"`
+	// Iterations of all sessions together. With a duration too, what is reached first ends the group.
+	Iterations Iterations `json:"iterations"`
+	// OnError says what a failed step does to its iteration.
+	OnError Later `json:"on_error"`
+	// Pace replays the pauses of a recorded scenario.
+	Pace Later `json:"pace"`
+}
+
+// Arrivals of an open load.
+type Arrivals struct {
+	Place
+	// Process is how arrivals are spread: at equal distances, or by chance with the same mean.
+	Process string `json:"process" jsonschema:"enum=constant,enum=poisson,default=constant"`
+	// Rate of arrivals, such as 200/s.
+	Rate Rate `json:"rate"`
+	// Stages change the rate over time.
+	Stages Later `json:"stages"`
+}
+
+// Output says where and what to write.
+type Output struct {
+	Place
+	// Dir gets one folder for each run.
+	Dir string `json:"dir" jsonschema:"default=results"`
+	// Requests says what is kept of each request.
+	Requests Later `json:"requests"`
+}

@@ -1,0 +1,59 @@
+package scenarios
+
+import (
+	"mcpbench/scenarios/internal/script"
+)
+
+func (e *Env) inputs(step int, vars map[string]any) script.Inputs {
+	return script.Inputs{
+		Seed: e.Seed, Group: e.Group, Step: step, Session: e.Session,
+		Iteration: e.Iteration, Protocol: e.Protocol, Vars: vars,
+	}
+}
+
+// Render appends the step's params as one JSON object to dst and returns the
+// extended slice. A step without expressions only copies and does not allocate
+// when dst is large enough. The values depend on the fields of env only;
+// random ones on its seed, group and arrival index and on the step. An error is
+// an expression that failed; dst then comes back as long as it was.
+func (s *Step) Render(dst []byte, env *Env) ([]byte, error) {
+	return s.params.appendTo(dst, env, s.vars)
+}
+
+// Static tells that Render gives the same params each time.
+func (s *Step) Static() bool { return s.params.parts == nil }
+
+// Params returns the params as they stand in the scenario, with ${{ }} where
+// an expression is evaluated, for plans and messages.
+func (s *Step) Params() string { return s.params.String() }
+
+// Check evaluates the step's checks on one answer. Bit i of failed is set when
+// check i did not hold. err is an expression that failed at run time; the
+// other checks are then not evaluated. A result that does not have the shape
+// its method demands fails every check. A step without checks does nothing.
+func (s *Step) Check(env *Env, r Response) (failed uint32, err error) {
+	if len(s.checks) == 0 {
+		return 0, nil
+	}
+	return env.scratch.Checks(s.checks, s.shape, env.inputs(0, s.vars), r.Result, r.Elapsed)
+}
+
+// Template is a text that may hold ${{ }} expressions, such as a header value.
+// It is immutable and safe for concurrent use, each caller with its own Env.
+type Template struct {
+	parts []script.Part
+	vars  map[string]any
+}
+
+// Text returns a Template without expressions.
+func Text(text string) Template { return Template{parts: []script.Part{{Text: text}}} }
+
+// Render returns the text with its expressions evaluated. It reads only
+// Session of env. An error is an expression that failed, or a text that spans
+// lines, which no header may.
+func (t Template) Render(env *Env) (string, error) {
+	if len(t.parts) == 0 {
+		return "", nil
+	}
+	return env.scratch.Header(t.parts, env.inputs(0, t.vars))
+}
