@@ -34,8 +34,8 @@ const codeConfig = `{
 
 func TestReadEditorConfig(t *testing.T) {
 	env := environment(map[string]string{"HOME": "/home/u", "TOKEN": "tok", "PATH": "/bin", "OTHER": "never inherited"})
-	options := scenarios.LoadOptions{Env: env, Dir: "/work", ReadFile: func(name string) ([]byte, error) {
-		if name == "/work/.env" {
+	options := scenarios.LoadOptions{Env: env, Dir: "/project", ReadFile: func(name string) ([]byte, error) {
+		if name == "/project/.env" {
 			return []byte("# comment\nA=1\nexport B=\"from file\"\n\nC='x y'\r\n"), nil
 		}
 		return nil, os.ErrNotExist
@@ -71,7 +71,7 @@ func TestReadEditorConfig(t *testing.T) {
 			Notes:  []string{`.mcp.json: key "alwaysAllow" of server "extra" is ignored`, `.mcp.json: key "disabled" of server "extra" is ignored`},
 		}, ""},
 		{".cursor/mcp.json", claudeConfig, "here", options, scenarios.EditorServer{Server: scenarios.Server{
-			Name: "here", Transport: "stdio", Command: "/work/run", Args: []string{"/home/u", "work"}, Dir: filepath.FromSlash("/work/sub"),
+			Name: "here", Transport: "stdio", Command: "/project/run", Args: []string{"/home/u", "project"}, Dir: filepath.FromSlash("/project/sub"),
 			Env: append(inherited, "PATH=/bin"),
 		}}, ""},
 		{".vscode/mcp.json", codeConfig, "web", withInput, scenarios.EditorServer{Server: scenarios.Server{

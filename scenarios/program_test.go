@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"mcpbench/metrics"
 	"mcpbench/scenarios"
 )
 
@@ -128,7 +127,6 @@ func TestCompile(t *testing.T) {
 	if len(got.Thresholds) != 1 || got.Thresholds[0].Expr != "p99(latency) < 250ms" {
 		t.Errorf("thresholds %v", got.Thresholds)
 	}
-	_ = metrics.Threshold{}
 }
 
 func TestDefaults(t *testing.T) {
