@@ -155,6 +155,7 @@ func (f *runFlags) quick(ctx context.Context, s streams, o scenarios.LoadOptions
 	if q.Args, err = f.arguments(ctx, s, q); err != nil {
 		return nil, err
 	}
+	q.Literal = f.args == "" // made from a server's schema, which is no place for expressions
 	sc, err := scenarios.Quick(q)
 	if err != nil {
 		return nil, usage("%w", err)

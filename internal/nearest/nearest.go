@@ -8,13 +8,13 @@ import (
 )
 
 // Name returns the candidate that differs least from name by Levenshtein
-// distance, letters of either case being equal; "" when none is near.
+// distance with swaps, letters of either case being equal; "" when none is near.
 func Name(name string, candidates []string) string {
 	const longest = 100
 	if utf8.RuneCountInString(name) > longest {
 		return ""
 	}
-	best, bestDistance := "", utf8.RuneCountInString(name)/3+2
+	best, bestDistance := "", allowed(utf8.RuneCountInString(name))+1
 	for _, c := range candidates {
 		if len(c) > 4*longest {
 			continue
@@ -26,6 +26,17 @@ func Name(name string, candidates []string) string {
 	return best
 }
 
+// allowed is how many changes still leave a name of n characters recognizable.
+func allowed(n int) int {
+	switch {
+	case n <= 3:
+		return 1
+	case n <= 6:
+		return 2
+	}
+	return n / 3
+}
+
 // DidYouMean returns ` (did you mean "x"?)` for the nearest candidate, or "".
 func DidYouMean(name string, candidates []string) string {
 	if near := Name(name, candidates); near != "" {
@@ -34,24 +45,29 @@ func DidYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// distance is the number of characters to insert, delete or change.
+// distance is the number of characters to insert, delete, change or swap with
+// the next one.
 func distance(a, b string) int {
 	ra, rb := []rune(a), []rune(b)
+	before := make([]int, len(rb)+1) // the row before last
+	last := make([]int, len(rb)+1)
 	row := make([]int, len(rb)+1)
-	for j := range row {
-		row[j] = j
+	for j := range last {
+		last[j] = j
 	}
 	for i, ca := range ra {
-		diagonal := row[0]
 		row[0] = i + 1
 		for j, cb := range rb {
-			change := diagonal
+			change := last[j]
 			if ca != cb {
 				change++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+			row[j+1] = min(change, row[j]+1, last[j+1]+1)
+			if i > 0 && j > 0 && ca == rb[j-1] && cb == ra[i-1] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
+		before, last, row = last, row, before
 	}
-	return row[len(rb)]
+	return last[len(rb)]
 }
