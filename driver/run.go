@@ -143,16 +143,20 @@ func (r *Runner) load(ctx context.Context, stop <-chan struct{}) error {
 	var watch sync.WaitGroup
 	ended := make(chan struct{})
 	watch.Go(func() {
+		cause := errUserStop
 		select {
 		case <-stop:
-			select {
-			case <-r.clock:
-				r.stopped.Store(int64(r.now()))
-			default: // stopped while sessions were being opened
-			}
-			endSoft(errUserStop)
+		case <-r.collector.Broken():
+			cause = errNotRecorded // the collector returns the sink's own error
 		case <-ended:
+			return
 		}
+		select {
+		case <-r.clock:
+			r.stopped.Store(int64(r.now()))
+		default: // stopped while sessions were being opened
+		}
+		endSoft(cause)
 	})
 	defer watch.Wait()
 	defer close(ended)
@@ -174,8 +178,11 @@ func (r *Runner) load(ctx context.Context, stop <-chan struct{}) error {
 	return g.Wait()
 }
 
-// errUserStop is the cause of soft when the user asked for a graceful end.
-var errUserStop = errors.New("stopped by the user")
+// Causes of soft, which ends new work, other than the end of a schedule.
+var (
+	errUserStop    = errors.New("stopped by the user")
+	errNotRecorded = errors.New("the results cannot be written")
+)
 
 // openSessions dials every slot once, each pool within its DialParallel, before the clock starts.
 func (r *Runner) openSessions(ctx context.Context) error {

@@ -455,6 +455,39 @@ func TestSessionsDialledBeforeTheClockHaveNegativeOffsets(t *testing.T) {
 	})
 }
 
+// fullDisk is a sink that fails once it holds some samples.
+type fullDisk struct{ left int }
+
+var errDiskFull = errors.New("no space left on device")
+
+func (f *fullDisk) Write(batch []metrics.Sample) error {
+	if f.left -= len(batch); f.left < 0 {
+		return errDiskFull
+	}
+	return nil
+}
+
+func (f *fullDisk) Close() error { return nil }
+
+func TestARunWhoseResultsCannotBeWrittenEndsEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{answer: takes(10 * time.Millisecond)}
+		plan := load{group: closed(2, time.Hour, 0), grace: time.Second, server: s}.plan(t)
+		c := metrics.NewCollector(metrics.CollectorConfig{Catalog: plan.Catalog, Sinks: []metrics.Sink{&fullDisk{left: 1000}}})
+		r := driver.New(plan, c, nopLog())
+		start := time.Now()
+		if err := r.Run(t.Context(), nil); !errors.Is(err, errDiskFull) {
+			t.Errorf("Run: %v, want %v", err, errDiskFull)
+		}
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("went on for %v without a place to write to", took)
+		}
+		if err := r.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestStopWhileSessionsAreOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})

@@ -28,6 +28,7 @@ type Collector struct {
 	stream   *stream
 	clock    atomic.Pointer[time.Time]
 	snapshot atomic.Pointer[Snapshot]
+	broken   chan struct{} // closed when a sink has failed
 
 	// Owned by Run, then by the caller of Summary.
 	started     time.Time // when Run began
@@ -52,7 +53,7 @@ func NewCollector(cfg CollectorConfig) *Collector {
 	if cfg.Catalog == nil {
 		cfg.Catalog = &Catalog{}
 	}
-	c := &Collector{cfg: cfg, stream: newStream(cfg.SlabLimit), totals: newTotals(cfg.Catalog)}
+	c := &Collector{cfg: cfg, stream: newStream(cfg.SlabLimit), totals: newTotals(cfg.Catalog), broken: make(chan struct{})}
 	c.seconds = newSeconds(&c.cfg)
 	for _, s := range cfg.Sinks {
 		intervals, _ := s.(IntervalSink)
@@ -75,6 +76,10 @@ func (c *Collector) StartClock(t0 time.Time) { c.clock.Store(&t0) }
 // Close ends the stream of samples. It is called once, after all callers of
 // Record are done; Run then returns.
 func (c *Collector) Close() { c.stream.end() }
+
+// Broken is closed when a sink has failed: what is recorded from then on is not
+// all written, so there is little point in going on.
+func (c *Collector) Broken() <-chan struct{} { return c.broken }
 
 // Snapshot returns the latest published state, never nil. Safe for concurrent use.
 func (c *Collector) Snapshot() *Snapshot { return c.snapshot.Load() }
@@ -164,6 +169,7 @@ func (c *Collector) call(s *sink, what string, op func(*sink) error) {
 func (c *Collector) fail(what string, err error) {
 	if c.err == nil {
 		c.err = fmt.Errorf("%s: %w", what, err)
+		close(c.broken)
 	}
 }
 
