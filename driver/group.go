@@ -24,11 +24,11 @@ type arrival struct {
 
 // group runs one load group.
 type group struct {
-	runner   *Runner
-	plan     *GroupPlan
-	index    uint8
-	pool     *pool.Pool[*session]
-	arrivals chan arrival // open load; closed by the pacer
+	runner *Runner
+	plan   *GroupPlan
+	index  uint8
+	pool   *pool.Pool[*session]
+	queue  *queue // open load
 
 	next     atomic.Uint64 // closed load: arrival indexes given out
 	measured atomic.Int64  // closed load: of these, begun after the warm-up
@@ -41,7 +41,7 @@ type group struct {
 func newGroup(r *Runner, index int, p *GroupPlan) *group {
 	g := &group{
 		runner: r, plan: p, index: uint8(index), //nolint:gosec // NewPlan allows 255 groups
-		arrivals: make(chan arrival),
+		queue: newQueue(p.QueueLimit, p.DropWhenFull),
 	}
 	g.pool = pool.New(pool.Config{
 		Size: p.Sessions, DialTimeout: p.ConnectTimeout, RenewAfter: p.RenewAfter,

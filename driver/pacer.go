@@ -3,68 +3,141 @@ package driver
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 
 	"mcpbench/metrics"
 )
 
-// pace releases the arrivals of an open load at their intended starts and hands
-// them to workers. It keeps those for which no worker is free in order, as many
-// as the queue limit allows, and closes g.arrivals when all are handed over.
-// Each arrival that no worker gets is recorded here. soft ends with the
-// schedule, which leaves the queue to be served; user when the run was stopped.
-//
-// This is the economical pacer: it sleeps to the next intended start and
-// releases all that are due, so an arrival can be late by the timer's
-// granularity, about 1 ms; the lateness is recorded.
+// Pacers, the values of GroupPlan.Pacer.
+const (
+	// PacerEconomical sleeps to the next intended start by a timer of the
+	// runtime and releases all that are due: up to about a millisecond late.
+	PacerEconomical = "economical"
+	// PacerPrecise sleeps on a thread of its own in short naps: late by about a
+	// quarter of a millisecond, for about a tenth of a processor. Linux only.
+	PacerPrecise = "precise"
+)
+
+// preciseFrom is the rate, in arrivals per second, from which PacerFor chooses
+// the precise pacer.
+const preciseFrom = 500
+
+// PacerFor returns the pacer that suits a rate on this system.
+func PacerFor(rate float64) string {
+	if rate >= preciseFrom && HasPrecisePacer {
+		return PacerPrecise
+	}
+	return PacerEconomical
+}
+
+// pace releases the arrivals of an open load at their intended starts into the
+// queue, and closes it when all were taken. Each arrival that no worker gets is
+// recorded here. soft ends with the schedule, which leaves the queue to be
+// served; user when the run was stopped.
 func (g *group) pace(work, soft, user context.Context) {
-	defer close(g.arrivals)
-	p := pacer{g: g, schedule: g.schedule(), timer: time.NewTimer(0)}
+	defer g.queue.close()
+	p := pacer{g: g, schedule: g.schedule(), precise: g.plan.Pacer == PacerPrecise, timer: time.NewTimer(0)}
 	defer p.timer.Stop()
+	if p.precise {
+		runtime.LockOSThread() // its naps are the thread's, see nap
+		defer runtime.UnlockOSThread()
+	}
 	p.next, p.more = p.schedule.Next()
-	p.arm()
 	scheduleEnd := soft.Done()
-	for p.more || p.waiting() > 0 || scheduleEnd != nil && p.endsByTime() {
-		var out chan<- arrival
-		var head arrival
-		if p.waiting() > 0 {
-			out, head = g.arrivals, p.queue[p.head]
-		}
-		var due <-chan time.Time
-		if p.more {
-			due = p.timer.C
-		}
-		select {
-		case out <- head:
-			p.pop()
-		case <-due:
+	for p.more || !g.queue.empty() || scheduleEnd != nil && p.endsByTime() {
+		switch p.wait(work.Done(), scheduleEnd, user.Done()) {
+		case eventDue:
 			p.release()
-			p.arm()
-		case <-user.Done():
-			p.abandon(p.unserved(user))
+		case eventWorkOver:
+			p.abandon(unserved(work))
 			return
-		case <-scheduleEnd:
+		case eventStopped:
+			p.abandon(unserved(user))
+			return
+		case eventScheduleEnd:
 			if errors.Is(context.Cause(soft), errScheduleEnd) {
 				p.release() // what became due in the last instant
 				p.more, scheduleEnd = false, nil
 			}
-		case <-work.Done():
-			p.abandon(p.unserved(work))
-			return
+		case eventEmptied, eventNone:
 		}
 	}
 }
 
+// event is what a pacer waited for.
+type event uint8
+
+const (
+	eventNone event = iota // nothing yet, wait again
+	eventDue
+	eventScheduleEnd
+	eventStopped
+	eventWorkOver
+	eventEmptied
+)
+
 type pacer struct {
 	g        *group
 	schedule Schedule
+	precise  bool
 	timer    *time.Timer
 	next     time.Duration // intended start of the next arrival, when more
 	more     bool
 	index    uint64
-	measured int64     // arrivals released that were intended after the warm-up
-	queue    []arrival // released, not handed over, from head on
-	head     int
+	measured int64 // arrivals released that were intended after the warm-up
+}
+
+// napFrom is how long before an intended start the precise pacer changes from
+// the runtime's timer, which may be a millisecond late, to naps.
+const napFrom = 2 * time.Millisecond
+
+// wait returns when something happens. The precise pacer may return eventNone
+// after each nap, so that the ends are looked at in between.
+func (p *pacer) wait(workOver, scheduleEnd, stopped <-chan struct{}) event {
+	var due <-chan time.Time
+	left := p.next - p.g.runner.now()
+	switch {
+	case !p.more:
+	case p.precise && left <= napFrom:
+		return p.napTo(left, workOver, scheduleEnd, stopped)
+	case p.precise:
+		p.timer.Reset(left - napFrom)
+		due = p.timer.C
+	default:
+		p.timer.Reset(left)
+		due = p.timer.C
+	}
+	select {
+	case <-due:
+		return eventDue // with the precise pacer nothing is due yet, and it naps next
+	case <-workOver:
+		return eventWorkOver
+	case <-stopped:
+		return eventStopped
+	case <-scheduleEnd:
+		return eventScheduleEnd
+	case <-p.g.queue.emptied:
+		return eventEmptied
+	}
+}
+
+// napTo takes one nap towards an intended start that is near.
+func (p *pacer) napTo(left time.Duration, workOver, scheduleEnd, stopped <-chan struct{}) event {
+	select {
+	case <-workOver:
+		return eventWorkOver
+	case <-stopped:
+		return eventStopped
+	case <-scheduleEnd:
+		return eventScheduleEnd
+	default:
+	}
+	if left <= 0 {
+		return eventDue
+	}
+	nap(min(left, longestNap))
+	return eventNone
 }
 
 // endsByTime reports whether the load lasts until its scheduled end, also when
@@ -74,30 +147,15 @@ func (p *pacer) endsByTime() bool {
 	return g.Duration > 0 && (g.Iterations == 0 || p.measured < g.Iterations)
 }
 
-func (p *pacer) waiting() int { return len(p.queue) - p.head }
-
-func (p *pacer) pop() {
-	p.head++
-	switch {
-	case p.head == len(p.queue):
-		p.queue, p.head = p.queue[:0], 0
-	case p.head >= 1024 && p.head*2 >= len(p.queue):
-		p.queue = p.queue[:copy(p.queue, p.queue[p.head:])]
-		p.head = 0
-	}
-}
-
-func (p *pacer) arm() {
-	if p.more {
-		p.timer.Reset(p.next - p.g.runner.now())
-	}
-}
-
 // release lets go of all arrivals that are due.
 func (p *pacer) release() {
 	now := p.g.runner.now()
 	for p.more && p.next <= now {
-		p.admit(arrival{index: p.index, intended: p.next, released: now})
+		a := arrival{index: p.index, intended: p.next, released: now}
+		p.g.intended.Add(1)
+		if !p.g.queue.push(a) {
+			p.g.neverStarted(a, metrics.IterDropped)
+		}
 		p.index++
 		if p.g.runner.phase(p.next) == metrics.PhaseMeasured {
 			p.measured++
@@ -106,27 +164,10 @@ func (p *pacer) release() {
 	}
 }
 
-func (p *pacer) admit(a arrival) {
-	g := p.g
-	g.intended.Add(1)
-	switch {
-	case g.plan.DropWhenFull && p.waiting() == 0:
-		select {
-		case g.arrivals <- a:
-		default:
-			p.g.neverStarted(a, metrics.IterDropped)
-		}
-	case g.plan.DropWhenFull, g.plan.QueueLimit > 0 && p.waiting() >= g.plan.QueueLimit:
-		p.g.neverStarted(a, metrics.IterDropped)
-	default:
-		p.queue = append(p.queue, a)
-	}
-}
-
 // abandon records every arrival that waits as ended by o.
 func (p *pacer) abandon(o metrics.IterationOutcome) {
-	for ; p.waiting() > 0; p.pop() {
-		p.g.neverStarted(p.queue[p.head], o)
+	for _, a := range p.g.queue.abandon() {
+		p.g.neverStarted(a, o)
 	}
 }
 
@@ -134,7 +175,7 @@ func (p *pacer) abandon(o metrics.IterationOutcome) {
 // the schedule they are dropped: the server was too slow for what was offered,
 // which must not pass as an orderly end. When the user ended the run, or it
 // could not go on, they are interrupted.
-func (p *pacer) unserved(ended context.Context) metrics.IterationOutcome {
+func unserved(ended context.Context) metrics.IterationOutcome {
 	if errors.Is(context.Cause(ended), errGraceOver) {
 		return metrics.IterDropped
 	}

@@ -42,7 +42,8 @@ type GroupPlan struct {
 	Target         int    // index into Catalog.Targets
 	RequestTimeout time.Duration
 	ConnectTimeout time.Duration
-	RenewAfter     int64 // iterations after which a session is replaced; 0: never
+	RenewAfter     int64  // iterations after which a session is replaced; 0: never
+	Pacer          string // of an open load: PacerEconomical (also "") or PacerPrecise
 	Dial           Dial
 }
 

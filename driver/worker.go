@@ -54,7 +54,7 @@ func (w *worker) loop(work, soft context.Context, giveUp context.CancelCauseFunc
 
 // serveArrivals is an open load: it takes arrivals while it has a session.
 func (w *worker) serveArrivals(work, feed context.Context, giveUp context.CancelCauseFunc) {
-	for {
+	for work.Err() == nil { // what waits then is the pacer's to record
 		if _, err := w.slot.Session(feed); err != nil {
 			if feed.Err() != nil {
 				return
@@ -62,7 +62,7 @@ func (w *worker) serveArrivals(work, feed context.Context, giveUp context.Cancel
 			w.g.dialFailed(giveUp)
 			continue
 		}
-		a, ok := <-w.g.arrivals
+		a, ok := w.g.queue.take()
 		if !ok {
 			return
 		}

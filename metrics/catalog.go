@@ -12,8 +12,9 @@ type Catalog struct {
 // GroupInfo describes one load group.
 type GroupInfo struct {
 	Name, Flow string
-	Open       bool // arrivals come at their own times
-	Target     int  // index into Catalog.Targets
+	Open       bool   // arrivals come at their own times
+	Target     int    // index into Catalog.Targets
+	Pacer      string // of an open group: how its arrivals are released
 }
 
 // StepInfo describes one step of one group.

@@ -55,7 +55,7 @@ func (c *Collector) load(duration, scheduled time.Duration) []LoadSummary {
 			Lateness: g.lateness.quantiles(nil), Queued: g.queued.quantiles(nil),
 		}
 		if info.Open {
-			row.Model = "open"
+			row.Model, row.Pacer = "open", info.Pacer
 		}
 		row.RatePerS = g.offered(duration, scheduled-c.cfg.Warmup)
 		out = append(out, row)

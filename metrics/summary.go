@@ -160,7 +160,8 @@ type ErrorSummary struct {
 // LoadSummary says, for one group, what was asked for and what was reached in the measured phase.
 type LoadSummary struct {
 	Group    string     `json:"group"`
-	Model    string     `json:"model"` // open or closed
+	Model    string     `json:"model"`           // open or closed
+	Pacer    string     `json:"pacer,omitempty"` // of an open load: economical or precise
 	Intended int64      `json:"intended"`
 	Started  int64      `json:"started"`
 	Dropped  int64      `json:"dropped"`

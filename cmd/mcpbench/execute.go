@@ -127,6 +127,7 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	if err != nil {
 		return err
 	}
+	e.choosePacers()
 	e.file = e.newRunFile()
 	if err := errors.Join(folder.WriteRun(e.file), folder.WriteScenario(e.scenario.Resolved())); err != nil {
 		return err
@@ -147,6 +148,29 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	})
 	e.runner = driver.New(e.plan, e.collector, log)
 	return nil
+}
+
+// choosePacers gives each open group its pacer. The precise one keeps a
+// processor's place while it naps, so it gets one more.
+func (e *execution) choosePacers() {
+	precise := 0
+	for i := range e.plan.Groups {
+		g := &e.plan.Groups[i]
+		if !g.Open {
+			continue
+		}
+		g.Pacer = e.flags.pacer
+		if g.Pacer == "auto" {
+			g.Pacer = driver.PacerFor(g.Rate)
+		}
+		e.plan.Catalog.Groups[i].Pacer = g.Pacer
+		if g.Pacer == driver.PacerPrecise {
+			precise++
+		}
+	}
+	if precise > 0 {
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + precise)
+	}
 }
 
 // outDir is where run folders go: the flag, the scenario, the default.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"mcpbench/driver"
 )
 
 // targetFlags name the server under test; run and discover share them.
@@ -172,8 +174,8 @@ func (f *runFlags) validate(cmd *cobra.Command) error {
 		return usage("--in-flight %d: at least one is needed", f.inFlight)
 	case f.procs < 0:
 		return usage("--procs %d: must be positive", f.procs)
-	case f.pacer == "precise":
-		return usage("not supported yet: --pacer precise")
+	case f.pacer == driver.PacerPrecise && !driver.HasPrecisePacer:
+		return usage("--pacer precise: there is none on this system; use economical")
 	case f.engine == "fast":
 		return usage("not supported yet: --http-engine fast")
 	case f.args != "" && f.tool == "":
