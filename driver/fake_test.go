@@ -30,6 +30,7 @@ type server struct {
 type fakeSession struct {
 	server *server
 	o      mcp.Options
+	closed chan struct{}
 }
 
 func (s *server) dial(ctx context.Context, _ int, o mcp.Options) (driver.Session, error) {
@@ -39,7 +40,7 @@ func (s *server) dial(ctx context.Context, _ int, o mcp.Options) (driver.Session
 			return nil, err
 		}
 	}
-	return &fakeSession{server: s, o: o}, ctx.Err()
+	return &fakeSession{server: s, o: o, closed: make(chan struct{})}, ctx.Err()
 }
 
 func (f *fakeSession) Info() mcp.Info {
@@ -48,6 +49,7 @@ func (f *fakeSession) Info() mcp.Info {
 
 func (f *fakeSession) Close(context.Context) error {
 	f.server.closes.Add(1)
+	close(f.closed)
 	return nil
 }
 
@@ -62,6 +64,11 @@ func (f *fakeSession) Call(ctx context.Context, req mcp.Request) (mcp.Reply, err
 	limited, cancel := context.WithTimeoutCause(ctx, req.Timeout, errLimit)
 	defer cancel()
 	err := f.server.answer(limited, n)
+	select {
+	case <-f.closed:
+		err = &mcp.TransportError{Op: "read", Err: errors.New("the connection was closed under the request")}
+	default:
+	}
 	if errors.Is(err, errLimit) {
 		err = &mcp.TimeoutError{}
 	}

@@ -85,20 +85,20 @@ func (g *group) run(work, soft context.Context) error {
 		endSoft(cause)
 		endWork(cause)
 	}
-	var workers sync.WaitGroup
+	var workers, waiting sync.WaitGroup
 	for _, slot := range g.pool.Slots() {
 		for range max(1, g.plan.InFlight) {
 			w := newWorker(g, slot)
-			workers.Go(func() {
-				if g.plan.Open {
-					w.serveArrivals(work, feed, giveUp)
-				} else {
-					w.loop(work, soft, giveUp)
-				}
-			})
+			if !g.plan.Open {
+				workers.Go(func() { w.loop(work, soft, giveUp) })
+				continue
+			}
+			waiting.Add(1)
+			workers.Go(func() { w.serveArrivals(work, feed, giveUp, sync.OnceFunc(waiting.Done)) })
 		}
 	}
 	if g.plan.Open {
+		waiting.Wait() // whether a session is free must be known at the first arrival
 		g.pace(work, soft, user)
 		endFeed(errScheduleEnd)
 	}

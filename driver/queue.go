@@ -37,11 +37,13 @@ func (q *queue) push(a arrival) bool {
 	return true
 }
 
-// take waits for an arrival; ok is false when there will be no more.
-func (q *queue) take() (a arrival, ok bool) {
+// take waits for an arrival; ok is false when there will be no more. waiting is
+// called when the caller counts among those that wait.
+func (q *queue) take(waiting func()) (a arrival, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.idle++
+	waiting()
 	for q.head == len(q.items) && !q.closed {
 		q.wake.Wait()
 	}

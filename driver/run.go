@@ -130,9 +130,15 @@ func (r *Runner) MeasuredEnd() time.Duration {
 	return end
 }
 
-// ClockStart returns the wall clock time of offset 0; valid after Run and from
-// the moment the load starts.
-func (r *Runner) ClockStart() time.Time { return r.base.Add(r.t0) }
+// loadsOver reports whether every group's load has lasted until its scheduled end.
+func (r *Runner) loadsOver() bool {
+	for _, g := range r.groups {
+		if !g.endedByTime.Load() {
+			return false
+		}
+	}
+	return true
+}
 
 func (r *Runner) load(ctx context.Context, stop <-chan struct{}) error {
 	work, endWork := context.WithCancelCause(ctx)
@@ -153,7 +159,9 @@ func (r *Runner) load(ctx context.Context, stop <-chan struct{}) error {
 		}
 		select {
 		case <-r.clock:
-			r.stopped.Store(int64(r.now()))
+			if !r.loadsOver() { // else it is the grace period that was stopped
+				r.stopped.Store(int64(r.now()))
+			}
 		default: // stopped while sessions were being opened
 		}
 		endSoft(cause)

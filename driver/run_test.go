@@ -367,6 +367,117 @@ func TestALostSessionIsCountedOnceAndReopened(t *testing.T) {
 	})
 }
 
+func TestALostSessionDoesNotCutTheOtherRequestsOnIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{answer: func(ctx context.Context, n int64) error {
+			if n == 3 { // when others are in flight
+				return &mcp.HTTPError{Status: 404, Lost: true}
+			}
+			return wait(ctx, 50*time.Millisecond)
+		}}
+		group := closed(1, 0, 20)
+		group.InFlight = 4
+		got, r, err := load{group: group, server: s}.run(t.Context(), t, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantCounts(t, "requests", got.requests(), map[string]int{"ok": 19, "http_error": 1})
+		if st := r.SessionStats(); st.Reopened != 1 {
+			t.Errorf("sessions %+v; want 1 reopened", st)
+		}
+	})
+}
+
+// TestTheFirstArrivalIsNotDropped runs in real time: what it is about is
+// whether workers are ready when the pacer starts, and a bubble hides that.
+func TestTheFirstArrivalIsNotDropped(t *testing.T) {
+	for range 30 {
+		group := open(1000, 4, 0)
+		group.Iterations, group.DropWhenFull = 1, true
+		got, _, err := load{group: group, server: &server{answer: takes(0)}}.run(t.Context(), t, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantCounts(t, "iterations", got.iterations(), map[string]int{"completed": 1})
+	}
+}
+
+func TestASlotThatCannotDialDoesNotHoldUpTheLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{answer: takes(time.Millisecond), refuse: func(n int64) error {
+			if n == 1 {
+				return nil
+			}
+			return errors.New("refused")
+		}}
+		start := time.Now()
+		got, _, err := load{group: open(100, 2, time.Second), grace: time.Second, server: s}.run(t.Context(), t, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantCounts(t, "iterations", got.iterations(), map[string]int{"completed": 100})
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("took %v, want 1s", took)
+		}
+		for _, it := range got.of(metrics.KindIteration) {
+			if late, _ := it.Lateness(); late != 0 {
+				t.Fatalf("arrival %d was %v late", it.Iteration, late)
+			}
+		}
+	})
+}
+
+// TestArrivalsWaitWhileNoSessionCanBeOpened restarts the server in the middle
+// of an open load: no arrival fails without a request, each waits its turn.
+func TestArrivalsWaitWhileNoSessionCanBeOpened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		down := func() bool {
+			at := time.Since(start)
+			return at >= time.Second && at < 1500*time.Millisecond
+		}
+		s := &server{
+			answer: func(ctx context.Context, _ int64) error {
+				if down() {
+					return &mcp.HTTPError{Status: 404, Lost: true}
+				}
+				return wait(ctx, time.Millisecond)
+			},
+			refuse: func(int64) error {
+				if down() {
+					return errors.New("refused")
+				}
+				return nil
+			},
+		}
+		group := open(100, 2, 3*time.Second)
+		group.InFlight = 2
+		got, _, err := load{group: group, grace: time.Second, server: s}.run(t.Context(), t, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts, requests := got.iterations(), got.requests()
+		if counts["completed"]+counts["failed"] != 300 || counts["failed"] != requests["http_error"] || counts["failed"] > 4 {
+			t.Errorf("iterations %v, requests %v", counts, requests)
+		}
+	})
+}
+
+func TestAStopInTheGracePeriodDoesNotStretchTheMeasuredPhase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := make(chan struct{})
+		time.AfterFunc(7*time.Second, func() { close(stop) })
+		s := &server{answer: takes(time.Second)}
+		_, r, err := load{group: open(20, 1, 2*time.Second), grace: time.Minute, server: s}.run(t.Context(), t, stop)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.MeasuredEnd(); got != 2*time.Second {
+			t.Errorf("MeasuredEnd() = %v, want 2s", got)
+		}
+	})
+}
+
 func TestSessionsAreRenewedAfterTheirIterations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answer: takes(time.Millisecond)}

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,54 @@ type session struct {
 	features mcp.Features
 	opened   metrics.Sample // its KindConnect sample, offsets since base
 	requests atomic.Int64
+	calls    calls
+}
+
+// Close lets calls in flight have their answers, within ctx: that one call has
+// found the session lost, or that it is due for renewal, is not their fault.
+func (s *session) Close(ctx context.Context) error {
+	select {
+	case <-s.calls.over():
+	case <-ctx.Done():
+	}
+	return s.Session.Close(ctx)
+}
+
+// calls counts the calls in flight of one session.
+type calls struct {
+	mu   sync.Mutex
+	n    int
+	idle chan struct{} // closed when n is 0; nil while nobody waits
+}
+
+func (c *calls) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n++
+}
+
+func (c *calls) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n--; c.n == 0 && c.idle != nil {
+		close(c.idle)
+		c.idle = nil
+	}
+}
+
+// over returns a channel that is closed when no call is in flight.
+func (c *calls) over() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n == 0 {
+		done := make(chan struct{})
+		close(done)
+		return done
+	}
+	if c.idle == nil {
+		c.idle = make(chan struct{})
+	}
+	return c.idle
 }
 
 // dial opens a session and records the attempt.

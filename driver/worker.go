@@ -37,15 +37,15 @@ func newWorker(g *group, slot *pool.Slot[*session]) *worker {
 // ended and the think time is over.
 func (w *worker) loop(work, soft context.Context, giveUp context.CancelCauseFunc) {
 	for soft.Err() == nil && !w.g.usedUp() {
-		if _, err := w.slot.Session(soft); err != nil {
-			w.g.dialFailed(giveUp)
-			continue // the slot waits before it dials again, and soft ends that wait
+		live, ok := w.session(soft, giveUp)
+		if !ok {
+			return
 		}
 		index, ok := w.g.take()
 		if !ok {
 			return
 		}
-		w.iterate(work, arrival{index: index, intended: metrics.NoOffset, released: metrics.NoOffset})
+		w.iterate(work, arrival{index: index, intended: metrics.NoOffset, released: metrics.NoOffset}, live)
 		if !sleep(soft, w.g.plan.Think) {
 			return
 		}
@@ -53,44 +53,58 @@ func (w *worker) loop(work, soft context.Context, giveUp context.CancelCauseFunc
 }
 
 // serveArrivals is an open load: it takes arrivals while it has a session.
-func (w *worker) serveArrivals(work, feed context.Context, giveUp context.CancelCauseFunc) {
+// ready is called once, when it waits for the first or cannot yet.
+func (w *worker) serveArrivals(work, feed context.Context, giveUp context.CancelCauseFunc, ready func()) {
+	defer ready()
+	if w.slot.Live() == nil {
+		ready() // the dial may take long, and the load does not wait for it
+	}
 	for work.Err() == nil { // what waits then is the pacer's to record
-		if _, err := w.slot.Session(feed); err != nil {
-			if feed.Err() != nil {
-				return
-			}
-			w.g.dialFailed(giveUp)
-			continue
+		if _, ok := w.session(feed, giveUp); !ok {
+			return
 		}
-		a, ok := w.g.queue.take()
+		a, ok := w.g.queue.take(ready)
 		if !ok {
 			return
 		}
-		w.iterate(work, a)
+		// The session may have been lost while we waited, which can be long.
+		live, ok := w.session(work, giveUp)
+		if !ok {
+			w.g.neverStarted(a, unserved(work))
+			return
+		}
+		w.iterate(work, a, live)
+	}
+}
+
+// session returns the slot's session, dialled if need be, again and again with
+// the slot's waits in between, until ctx ends: then ok is false.
+func (w *worker) session(ctx context.Context, giveUp context.CancelCauseFunc) (live *pool.Live[*session], ok bool) {
+	for {
+		live, err := w.slot.Session(ctx)
+		if err == nil {
+			return live, true
+		}
+		if ctx.Err() != nil {
+			return nil, false
+		}
+		w.g.dialFailed(giveUp)
 	}
 }
 
 // iterate replays the flow once and records the iteration.
-func (w *worker) iterate(ctx context.Context, a arrival) {
+func (w *worker) iterate(ctx context.Context, a arrival, live *pool.Live[*session]) {
 	g, r := w.g, w.g.runner
 	g.started.Add(1)
 	w.arrival, w.seq = a, 0
 	out := metrics.Sample{
-		Kind: metrics.KindIteration, Group: g.index, Step: metrics.NoStep, Session: metrics.NoSession,
+		Kind: metrics.KindIteration, Group: g.index, Session: live.Session.number, Proto: live.Session.proto,
 		Iteration: a.index, Intended: a.intended, Release: a.released, Start: r.now(),
 	}
 	var outcome metrics.IterationOutcome
-	if live, err := w.slot.Session(ctx); err != nil {
-		outcome = metrics.IterFailed
-		if ctx.Err() != nil {
-			outcome = metrics.IterInterrupted
-		}
-	} else {
-		out.Session, out.Proto = live.Session.number, live.Session.proto
-		outcome, out.Step = w.replay(ctx, live)
-		if w.slot.Done(live) && w.slot.Discard(ctx, live, pool.ErrRenew) {
-			g.endSession(live.Session, "renewed", nil)
-		}
+	outcome, out.Step = w.replay(ctx, live)
+	if w.slot.Done(live) && w.slot.Discard(ctx, live, pool.ErrRenew) {
+		g.endSession(live.Session, "renewed", nil)
 	}
 	out.Outcome = metrics.Outcome(outcome)
 	out.Seq = w.seq
@@ -208,7 +222,10 @@ func (w *worker) check(s *metrics.Sample, step *scenarios.Step, reply mcp.Reply)
 	if err != nil {
 		s.Outcome, s.Code = metrics.ScriptError, 0
 		s.ChecksFailed = 1<<len(step.Checks) - 1
-		s.Extra = &metrics.Extra{Message: mask(err.Error())}
+		if s.Extra == nil {
+			s.Extra = &metrics.Extra{}
+		}
+		s.Extra.Message = mask(err.Error())
 		return
 	}
 	s.ChecksFailed = failed
@@ -286,7 +303,11 @@ type counted struct {
 // Call implements the caller that mcp.Pages wants.
 func (c counted) Call(ctx context.Context, req mcp.Request) (mcp.Reply, error) {
 	c.flight.Add(1)
-	defer c.flight.Add(-1)
+	c.session.calls.begin()
+	defer func() {
+		c.session.calls.end()
+		c.flight.Add(-1)
+	}()
 	return c.session.Call(ctx, req)
 }
 

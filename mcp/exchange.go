@@ -98,6 +98,9 @@ func (x *exchange) run(ctx context.Context, body []byte) error {
 	x.reply.HTTPStatus = resp.status
 	if resp.status/100 != 2 {
 		x.reply.BytesIn, err = c.refusal(resp, x.session, x.id)
+		if refused, ok := errors.AsType[*HTTPError](err); ok && !refused.Lost && ctx.Err() != nil {
+			err = &TransportError{Op: "read", Err: ctx.Err()} // there was no time for the whole answer
+		}
 		return err
 	}
 	c.keepSession(x, resp)

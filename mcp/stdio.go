@@ -78,6 +78,7 @@ func (s *Stdio) start(o *Options) (p *process, stdin io.WriteCloser, stdout io.R
 		tail: tail{limit: cmp.Or(s.StderrBytes, 64<<10)}, tell: o.OnAnomaly,
 		exited: make(chan struct{}), drained: make(chan struct{}),
 	}
+	register(p)
 	p.tasks.Go(p.drain)
 	return p, in.w, out.r, nil
 }
@@ -135,6 +136,7 @@ func (p *process) watch(c *pipeConn) {
 }
 
 func (p *process) reap() {
+	defer unregister(p)
 	// The error repeats the exit state; without a state there is nothing to tell.
 	if err := p.cmd.Wait(); err != nil && p.cmd.ProcessState == nil {
 		p.tell(AnomalyCloseFailed, err.Error())

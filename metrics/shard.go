@@ -52,7 +52,7 @@ func newStream(limit int) *stream {
 // put adds one sample. Safe for concurrent use.
 func (st *stream) put(s *Sample) {
 	key := uint64(s.Session)
-	if s.Kind == KindIteration && s.Session == 0 {
+	if s.Kind == KindIteration && s.Session == NoSession {
 		key = s.Iteration // dropped arrivals have no session
 	}
 	sh := &st.shards[key%uint64(len(st.shards))]

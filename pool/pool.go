@@ -64,15 +64,16 @@ type Pool[S Session] struct {
 	active, connecting               atomic.Int64
 	hopeless                         atomic.Int64 // slots whose last dials all failed, see Hopeless
 
-	mu      sync.Mutex // guards retired and its Wait against Add
+	mu      sync.Mutex // guards down
 	down    bool
 	retired sync.WaitGroup // sessions being closed out of a slot
+	hurry   chan struct{}  // closed when retired sessions have no more time
 }
 
 // New returns a pool of empty slots. It dials nothing and starts no goroutine.
 func New[S Session](c Config, dial Dial[S]) *Pool[S] {
 	c = c.withDefaults()
-	p := &Pool[S]{cfg: c, dial: dial, dialing: make(chan struct{}, c.DialParallel)}
+	p := &Pool[S]{cfg: c, dial: dial, dialing: make(chan struct{}, c.DialParallel), hurry: make(chan struct{})}
 	for i := range c.Size {
 		p.slots = append(p.slots, &Slot[S]{pool: p, index: i, lock: make(chan struct{}, 1)})
 	}
@@ -127,6 +128,8 @@ func (p *Pool[S]) Close(ctx context.Context) error {
 		})
 	}
 	g.Wait()
+	stop := context.AfterFunc(ctx, sync.OnceFunc(func() { close(p.hurry) }))
+	defer stop()
 	p.retired.Wait()
 	return errors.Join(errs...)
 }
@@ -144,10 +147,19 @@ func (p *Pool[S]) closeSession(ctx context.Context, l *Live[S]) error {
 
 // retire closes l in the background; Close waits for it.
 func (p *Pool[S]) retire(ctx context.Context, l *Live[S]) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.retired.Go(func() {
+		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		defer cancel()
+		closed := make(chan struct{})
+		defer close(closed)
+		p.retired.Go(func() {
+			select {
+			case <-p.hurry:
+				cancel()
+			case <-closed:
+			}
+		})
 		// A failed close of a session that is given up anyway shows as opened > closed.
-		_ = p.closeSession(context.WithoutCancel(ctx), l)
+		_ = p.closeSession(ctx, l)
 	})
 }

@@ -227,6 +227,28 @@ func TestTheEndOfTheRunIsNoFailedDial(t *testing.T) {
 	}
 }
 
+func TestCloseHurriesSessionsThatWereGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool.New(pool.Config{Size: 1}, func(context.Context, int) (*session, error) {
+			return &session{linger: time.Hour}, nil
+		})
+		l, err := p.Slots()[0].Session(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Slots()[0].Discard(t.Context(), l, errors.New("lost"))
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := p.Close(ctx); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("Close took %v, want 1s", took)
+		}
+	})
+}
+
 func TestCloseIsBoundedAndFinal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool.New(pool.Config{Size: 3, CloseTimeout: 2 * time.Second}, func(_ context.Context, i int) (*session, error) {

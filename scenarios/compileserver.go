@@ -127,11 +127,11 @@ func validURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%q is no URL: %w", text, errorOf(err))
+		return fmt.Errorf("%q is no URL: %w", MaskURL(text), errorOf(err))
 	case u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("%q wants a URL that starts with http:// or https://", text)
+		return fmt.Errorf("%q wants a URL that starts with http:// or https://", MaskURL(text))
 	case u.Host == "":
-		return fmt.Errorf("%q has no host", text)
+		return fmt.Errorf("%q has no host", MaskURL(text))
 	}
 	return nil
 }

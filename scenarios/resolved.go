@@ -1,9 +1,9 @@
 package scenarios
 
 import (
-	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"mcpbench/scenarios/internal/script"
@@ -21,47 +21,75 @@ var secretName = regexp.MustCompile(`(?i)(^|[-_])auth([-_]|$)|authoriz|authentic
 func SecretName(name string) bool { return secretName.MatchString(name) }
 
 // Resolved returns the scenario as YAML with its variables replaced and its
-// flags applied. Secrets are masked: values of headers, env, args, auth and
-// vars that came from the environment or whose names look secret, passwords and
-// secret parameters in URLs. Without secrets it loads to the same program.
+// flags applied. Secrets are masked: what came from the environment in headers,
+// env, args, auth, vars and steps, headers, env, auth and vars whose names look
+// secret, and the secrets that MaskURL finds in URLs. Without secrets it loads
+// to the same program.
 func (s *Scenario) Resolved() []byte {
 	w := writer{}
 	w.text.WriteString("# The scenario as it was run: variables replaced, flags applied, secrets masked.\n")
-	w.mapping(s.root, 0, "")
+	w.mapping(s.root, 0, nil)
 	return []byte(w.text.String())
 }
 
-// writer writes a tree as block YAML.
+// Mask hides, in a text that was made from the scenario, every value that
+// Resolved hides.
+func (s *Scenario) Mask(text string) string {
+	var collect func(n *syntax.Node, path []string)
+	var secrets []string
+	collect = func(n *syntax.Node, path []string) {
+		for _, p := range n.Pairs {
+			collect(p.Value, append(path[:len(path):len(path)], p.Key.Text))
+		}
+		for _, item := range n.Items {
+			collect(item, path)
+		}
+		if n.Text != "" && len(path) > 0 && masked(n, path) == mask {
+			quoted := string(script.AppendQuoted(nil, n.Text))
+			secrets = append(secrets, n.Text, quoted[1:len(quoted)-1])
+		}
+	}
+	collect(s.root, nil)
+	// The longest first: one may be a part of another.
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	for _, secret := range secrets {
+		text = strings.ReplaceAll(text, secret, mask)
+	}
+	return text
+}
+
+// writer writes a tree as block YAML. A path is the keys that lead to a node;
+// the items of a list have the path of the list.
 type writer struct {
 	text strings.Builder
 }
 
-func (w *writer) mapping(n *syntax.Node, depth int, path string) {
+func (w *writer) mapping(n *syntax.Node, depth int, path []string) {
 	for i, p := range n.Pairs {
 		if i > 0 || depth == 0 {
 			w.text.WriteString(strings.Repeat("  ", depth))
 		}
 		w.text.WriteString(scalarText(p.Key.Text) + ":")
-		w.value(p.Value, depth+1, syntax.Join(path, p.Key.Text))
+		w.value(p.Value, depth+1, append(path[:len(path):len(path)], p.Key.Text))
 	}
 }
 
 // value writes what follows a key or a dash, with the end of the line.
-func (w *writer) value(n *syntax.Node, depth int, path string) {
+func (w *writer) value(n *syntax.Node, depth int, path []string) {
 	switch {
 	case n.Kind == syntax.Map && len(n.Pairs) > 0:
 		w.text.WriteString("\n" + strings.Repeat("  ", depth))
 		w.mapping(n, depth, path)
 	case n.Kind == syntax.Seq && len(n.Items) > 0:
 		w.text.WriteString("\n")
-		for i, item := range n.Items {
+		for _, item := range n.Items {
 			w.text.WriteString(strings.Repeat("  ", depth) + "-")
 			if item.Kind == syntax.Map && len(item.Pairs) > 0 {
 				w.text.WriteString(" ")
-				w.mapping(item, depth+1, fmt.Sprintf("%s[%d]", path, i))
+				w.mapping(item, depth+1, path)
 				continue
 			}
-			w.value(item, depth+1, fmt.Sprintf("%s[%d]", path, i))
+			w.value(item, depth+1, path)
 		}
 	default:
 		w.text.WriteString(" " + shown(n, path) + "\n")
@@ -69,7 +97,7 @@ func (w *writer) value(n *syntax.Node, depth int, path string) {
 }
 
 // shown returns a scalar or an empty collection as YAML, masked when it is secret.
-func shown(n *syntax.Node, path string) string {
+func shown(n *syntax.Node, path []string) string {
 	switch n.Kind {
 	case syntax.Map:
 		return "{}"
@@ -88,41 +116,49 @@ func shown(n *syntax.Node, path string) string {
 }
 
 // masked returns a scalar's text, or the mask in place of a secret.
-func masked(n *syntax.Node, path string) string {
-	parts := strings.Split(path, ".")
-	last := parts[len(parts)-1]
-	if parts[0] == "servers" && len(parts) >= 3 {
-		switch key, _, _ := strings.Cut(parts[2], "["); key {
-		case "url":
-			return maskURL(n.Text)
-		case "headers", "env":
-			if n.Secret || SecretName(last) {
-				return mask
-			}
-		case "args", "auth", "tls":
-			if n.Secret || key == "auth" && SecretName(last) {
-				return mask
-			}
+func masked(n *syntax.Node, path []string) string {
+	last := path[len(path)-1]
+	named := SecretName(last)
+	hide := false
+	switch path[0] {
+	case "servers":
+		if len(path) < 3 {
+			return n.Text
 		}
-		return n.Text
+		switch path[2] {
+		case "url":
+			return MaskURL(n.Text)
+		case "headers", "env", "auth":
+			hide = n.Secret || named
+		case "args", "tls":
+			hide = n.Secret
+		}
+	case "vars":
+		hide = n.Secret || named
+	case "flows", "data", "client":
+		hide = n.Secret
 	}
-	if SecretName(last) && (n.Secret || parts[0] == "vars") {
+	if hide {
 		return mask
 	}
 	return n.Text
 }
 
-// maskURL hides the password of a URL and its parameters with secret names.
-func maskURL(text string) string {
+// MaskURL hides what a URL holds of secrets: user and password, or a token in
+// the place of the user, and the values of parameters with secret names. A text
+// that is no URL comes back as it is.
+func MaskURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return text
 	}
+	changed := u.User != nil
 	if _, set := u.User.Password(); set {
 		u.User = url.UserPassword(u.User.Username(), mask)
+	} else if changed {
+		u.User = url.User(mask)
 	}
 	query := u.Query()
-	changed := u.User != nil
 	for name := range query {
 		if SecretName(name) {
 			query.Set(name, mask)

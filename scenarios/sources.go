@@ -24,7 +24,7 @@ func (s *Scenario) Settings() []Setting {
 		if p.Key.Text == "flows" || strings.HasPrefix(p.Key.Text, "x-") {
 			continue
 		}
-		out = s.settings(out, p.Value, p.Key.Text)
+		out = s.settings(out, p.Value, p.Key.Text, []string{p.Key.Text})
 	}
 	f := s.file
 	out = defaults(out, f.Limits.Place, "limits", f.Limits)
@@ -51,22 +51,23 @@ func (s *Scenario) Settings() []Setting {
 	return defaults(out, f.Output.Place, "output", f.Output)
 }
 
-func (s *Scenario) settings(out []Setting, n *syntax.Node, path string) []Setting {
+// settings adds the values below n; keys lead to it, as writer has them.
+func (s *Scenario) settings(out []Setting, n *syntax.Node, path string, keys []string) []Setting {
 	switch {
 	case n.Kind == syntax.Map && len(n.Pairs) > 0:
 		for _, p := range n.Pairs {
-			out = s.settings(out, p.Value, syntax.Join(path, p.Key.Text))
+			out = s.settings(out, p.Value, syntax.Join(path, p.Key.Text), append(keys[:len(keys):len(keys)], p.Key.Text))
 		}
 		return out
 	case n.Kind == syntax.Seq && len(n.Items) > 0:
 		for i, item := range n.Items {
-			out = s.settings(out, item, fmt.Sprintf("%s[%d]", path, i))
+			out = s.settings(out, item, fmt.Sprintf("%s[%d]", path, i), keys)
 		}
 		return out
 	}
-	value := shown(n, path)
+	value := shown(n, keys)
 	if n.Kind == syntax.String {
-		value = masked(n, path)
+		value = masked(n, keys)
 	}
 	return append(out, Setting{Path: path, Value: value, Origin: s.origin(n)})
 }

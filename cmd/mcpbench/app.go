@@ -48,6 +48,14 @@ func failure(format string, args ...any) error {
 	return &exitError{code: metrics.ExitError, err: fmt.Errorf(format, args...)}
 }
 
+// printed turns what a write to stdout returned into an error of ours.
+func printed(_ int, err error) error {
+	if err != nil {
+		return failure("print the result: %w", err)
+	}
+	return nil
+}
+
 // run is the whole program; it returns the exit code.
 func run(ctx context.Context, args []string, s streams) int {
 	root := newRoot(s)

@@ -44,8 +44,7 @@ func listBundled(w io.Writer) error {
 	for _, s := range scenarios.Bundled() {
 		fmt.Fprintf(&b, "@%-12s %s\n", s.Name, s.Description)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return printed(io.WriteString(w, b.String()))
 }
 
 // checkAll checks each scenario and prints all that is to be said about them.

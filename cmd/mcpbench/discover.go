@@ -29,13 +29,13 @@ func newDiscoverCommand(s streams) *cobra.Command {
 			if len(args) > 0 {
 				return usage("discover takes no %q; name the server with --url, --mcp-config or a command after --", args[0])
 			}
-			if err := fromEnvironment(cmd.Flags(), s.env); err != nil {
+			if err := fromEnvironment(cmd.Flags(), len(t.command) > 0, s.env); err != nil {
 				return err
 			}
 			if err := t.validate(); err != nil {
 				return err
 			}
-			return discover(cmd.Context(), s, t, asJSON)
+			return interruptible(cmd.Context(), func(ctx context.Context) error { return discover(ctx, s, t, asJSON) })
 		},
 	}
 	t.register(cmd.Flags())

@@ -36,7 +36,7 @@ func dryRun(s streams, f *runFlags, sc *scenarios.Scenario, p *scenarios.Program
 		}
 	}
 	b.WriteString("\nnothing was sent\n")
-	if _, err := io.WriteString(s.out, b.String()); err != nil {
+	if _, err := io.WriteString(s.out, sc.Mask(b.String())); err != nil {
 		return failure("print the plan: %w", err)
 	}
 	return nil

@@ -62,6 +62,15 @@ func (e *embedded) provide(ctx context.Context, server *scenarios.Server) error 
 	return nil
 }
 
+// discard ends the target, if there is one, without a look at its counters.
+func (e *embedded) discard() error {
+	if e == nil {
+		return nil
+	}
+	_, err := e.close()
+	return err
+}
+
 // close ends the target and returns what its processes counted.
 func (e *embedded) close() (target.Stats, error) {
 	var err error

@@ -168,7 +168,7 @@ func (e *execution) choosePacers() {
 			precise++
 		}
 	}
-	if precise > 0 {
+	if precise > 0 && e.flags.procs == 0 {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + precise)
 	}
 }
@@ -213,7 +213,10 @@ func (e *execution) report(err error, counted *target.Stats) error {
 	s := e.summary(err)
 	err = errors.Join(err, e.writeResults(s))
 	if err != nil && s.ExitCode != metrics.ExitError {
-		s = e.summary(err) // a result that cannot be written is a failed run
+		// A result that cannot be written is a failed run. What of it can be
+		// written should say so; that it may fail again is known already.
+		s = e.summary(err)
+		_ = e.writeResults(s)
 	}
 	var perr error
 	if e.flags.json {

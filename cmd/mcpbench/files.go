@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,33 +55,37 @@ func dirOf(name string) string { return filepath.Dir(name) }
 
 func mapKeys(m map[string]string) iter.Seq[string] { return maps.Keys(m) }
 
-// maskArguments hides the values of arguments that look secret by their names,
-// and credentials in URLs.
+// maskArguments hides what looks secret in the arguments of a command: the
+// value of an option with such a name, of a "Name: value" header, and what a
+// URL holds of secrets.
 func maskArguments(args []string) []string {
 	out := make([]string, len(args))
-	hide := false
+	hide := false // the argument is the value of a secret option
 	for i, a := range args {
-		name, value, ok := strings.Cut(a, "=")
+		option := strings.HasPrefix(a, "-")
+		name, _, assigned := strings.Cut(a, "=")
+		header, _, isHeader := strings.Cut(a, ":")
 		switch {
-		case hide && !strings.HasPrefix(a, "-"):
+		case hide && !option:
 			out[i] = "***"
-		case ok && scenarios.SecretName(strings.TrimLeft(name, "-")):
+		case assigned && scenarios.SecretName(strings.TrimLeft(name, "-")):
 			out[i] = name + "=***"
+		case isHeader && scenarios.SecretName(header):
+			out[i] = header + ": ***"
 		default:
-			out[i] = maskURL(a)
+			out[i] = scenarios.MaskURL(a)
 		}
-		hide = !ok && strings.HasPrefix(a, "-") && scenarios.SecretName(strings.TrimLeft(a, "-"))
-		_ = value
+		hide = option && !assigned && scenarios.SecretName(strings.TrimLeft(a, "-"))
 	}
 	return out
 }
 
-func maskURL(s string) string {
-	u, err := url.Parse(s)
-	if err != nil || u.User == nil {
-		return s
+// maskNamedURL is scenarios.MaskURL for URL and NAME=URL.
+func maskNamedURL(text string) string {
+	if name, target, ok := strings.Cut(text, "="); ok && !strings.ContainsAny(name, ":/?") {
+		return name + "=" + scenarios.MaskURL(target)
 	}
-	return u.Redacted()
+	return scenarios.MaskURL(text)
 }
 
 // terminalWidth is the width of a terminal, 0 for anything else.

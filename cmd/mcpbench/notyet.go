@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,12 +53,17 @@ func refuseNotYet(fs *pflag.FlagSet) error {
 }
 
 // fromEnvironment sets each flag that was not given from MCPBENCH_<FLAG>, with
-// dashes as underscores, when that variable is set. Lists take one value.
-func fromEnvironment(fs *pflag.FlagSet, env func(string) (string, bool)) error {
+// dashes as underscores, when that variable is set and not empty. Lists take
+// one value. command says that a server's command was given.
+func fromEnvironment(fs *pflag.FlagSet, command bool, env func(string) (string, bool)) error {
+	targetGiven := command || fs.Changed("url") || fs.Changed("mcp-config")
 	var err error
 	fs.VisitAll(func(f *pflag.Flag) {
 		if f.Changed || err != nil || f.Annotations[envAnnotation] == nil {
 			return
+		}
+		if targetGiven && slices.Contains([]string{"url", "mcp-config", "server"}, f.Name) {
+			return // the command line names another server, in whatever way
 		}
 		name := "MCPBENCH_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		if v, ok := env(name); ok && v != "" { // an empty variable counts as none

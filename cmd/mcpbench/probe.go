@@ -46,7 +46,7 @@ func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.Quick
 	d := &dialer{server: &program.Servers[0]}
 	transport, err := d.transport(0)
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, usage("%w", errors.Join(err, target.discard()))
 	}
 	dctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout,
 		fmt.Errorf("no session within %v", t.connectTimeout))
@@ -56,11 +56,7 @@ func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.Quick
 		Client:  mcp.Implementation{Name: "mcpbench", Version: version}, Base: time.Now(),
 	})
 	if err != nil {
-		if target != nil {
-			_, terr := target.close()
-			err = errors.Join(err, terr)
-		}
-		return nil, failure("connect to the server: %w", err)
+		return nil, failure("connect to the server: %w", errors.Join(err, target.discard()))
 	}
 	return &probe{session: session, timeout: t.timeout, target: target}, nil
 }
@@ -69,9 +65,7 @@ func (p *probe) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
 	_ = p.session.Close(ctx) // what was asked has been answered
-	if p.target != nil {
-		_, _ = p.target.close() // the same
-	}
+	_ = p.target.discard()   // the same
 }
 
 // tool is an entry of tools/list as far as we look at it.
@@ -209,7 +203,7 @@ func (f *runFlags) suggest(ctx context.Context, s streams) error {
 func (t *targetFlags) targetText() string {
 	switch {
 	case len(t.urls) > 0:
-		return "--url " + maskURL(t.urls[0])
+		return "--url " + scenarios.MaskURL(t.urls[0])
 	case t.mcpConfig != "":
 		return "--mcp-config " + t.mcpConfig + " --server " + t.server
 	}

@@ -54,7 +54,11 @@ func runRun(cmd *cobra.Command, s streams, f *runFlags, args []string) error {
 		return err
 	}
 	ctx := cmd.Context()
-	sc, err := f.scenario(ctx, s, args)
+	var sc *scenarios.Scenario
+	err := interruptible(ctx, func(ctx context.Context) (err error) {
+		sc, err = f.scenario(ctx, s, args)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -90,7 +94,7 @@ func runRun(cmd *cobra.Command, s streams, f *runFlags, args []string) error {
 }
 
 func checkRunUsage(cmd *cobra.Command, s streams, f *runFlags, args []string) error {
-	if err := fromEnvironment(cmd.Flags(), s.env); err != nil {
+	if err := fromEnvironment(cmd.Flags(), len(f.command) > 0, s.env); err != nil {
 		return err
 	}
 	if err := refuseNotYet(cmd.Flags()); err != nil {
@@ -270,6 +274,10 @@ func maskedCommand(cmd *cobra.Command, args []string, f *runFlags) []string {
 					v = "***"
 				}
 				out = append(out, "--var", k+"="+v)
+			}
+		case "url":
+			for _, u := range f.urls {
+				out = append(out, "--url", maskNamedURL(u))
 			}
 		default:
 			out = append(out, "--"+flag.Name+"="+flag.Value.String())

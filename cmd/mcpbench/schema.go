@@ -12,8 +12,7 @@ func newSchemaCommand(s streams) *cobra.Command {
 		Short: "Print the scenario's JSON Schema",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := s.out.Write(scenarios.SchemaJSON())
-			return err
+			return printed(s.out.Write(scenarios.SchemaJSON()))
 		},
 	}
 }

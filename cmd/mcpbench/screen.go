@@ -31,16 +31,18 @@ func (e *execution) newScreen() *screen {
 			return e.collector.Snapshot()
 		},
 	}
-	for i, g := range p.Groups {
+	timed, counted := true, true
+	for _, g := range p.Groups {
 		config.Measured = max(config.Measured, g.Duration)
 		config.Iterations += g.Iterations
-		if g.Duration == 0 {
-			config.Measured = 0
-			break
-		}
-		if i > 0 && (g.Iterations == 0) != (p.Groups[0].Iterations == 0) {
-			config.Iterations = 0
-		}
+		timed = timed && g.Duration > 0
+		counted = counted && g.Iterations > 0
+	}
+	if !timed {
+		config.Measured = 0
+	}
+	if !counted {
+		config.Iterations = 0
 	}
 	s.progress = output.NewProgress(config)
 	s.log = e.flags.logTo(s.progress.LogWriter())

@@ -9,10 +9,25 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"mcpbench/mcp"
 )
 
 // stopNowAfter is how long a run may take to end after the second signal.
 const stopNowAfter = 2 * time.Second
+
+// interruptible runs f with a context that ends with the first SIGINT or
+// SIGTERM, so that a server which f has started is closed in order. It is for
+// work outside a load.
+func interruptible(ctx context.Context, f func(context.Context) error) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	err := f(ctx)
+	if ctx.Err() != nil {
+		return &exitError{code: 128 + int(syscall.SIGINT), err: errors.New("interrupted")}
+	}
+	return err
+}
 
 // errStopNow is the cause of a run that a second signal cut.
 var errStopNow = errors.New("stopped at once by a second signal")
@@ -52,11 +67,23 @@ func watchSignals(ctx context.Context, notify func(string), abandon func(code in
 		}
 		notify("stopping at once: open requests are cut")
 		cancel(errStopNow)
-		timer := time.NewTimer(stopNowAfter)
-		defer timer.Stop()
-		if _, ok = s.wait(got, timer.C); ok {
-			abandon(128 + int(s.first.Load()))
+		half := time.NewTimer(stopNowAfter / 2)
+		defer half.Stop()
+		third, ok := s.wait(got, half.C)
+		if !ok {
+			return
 		}
+		// What still lives of the servers would hold up the end, or outlive it.
+		mcp.KillProcesses()
+		if third == 0 {
+			rest := time.NewTimer(stopNowAfter / 2)
+			defer rest.Stop()
+			if _, ok = s.wait(got, rest.C); !ok {
+				return
+			}
+		}
+		mcp.KillProcesses() // started in between
+		abandon(128 + int(s.first.Load()))
 	})
 	return ctx, s
 }

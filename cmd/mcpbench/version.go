@@ -48,10 +48,9 @@ func newVersionCommand(s streams) *cobra.Command {
 			if asJSON {
 				enc := json.NewEncoder(s.out)
 				enc.SetIndent("", "  ")
-				return enc.Encode(b)
+				return printed(0, enc.Encode(b))
 			}
-			_, err := fmt.Fprintf(s.out, "mcpbench %s %s %s\n", b.Version, b.Go, b.Platform)
-			return err
+			return printed(fmt.Fprintf(s.out, "mcpbench %s %s %s\n", b.Version, b.Go, b.Platform))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
