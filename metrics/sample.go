@@ -138,7 +138,6 @@ type Extra struct {
 	TraceID   string
 	Tags      map[string]string
 	Message   string // error text, masked and cut to 200 bytes by the one who sets it
-	Evidence  string // bounded excerpt of what went wrong, for a failure
 	Session   *SessionInfo
 }
 

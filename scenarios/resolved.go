@@ -26,6 +26,7 @@ func SecretName(name string) bool { return secretName.MatchString(name) }
 // secret, and the secrets that MaskURL finds in URLs. Without secrets it loads
 // to the same program.
 func (s *Scenario) Resolved() []byte {
+	s.markArguments()
 	w := writer{}
 	w.text.WriteString("# The scenario as it was run: variables replaced, flags applied, secrets masked.\n")
 	w.mapping(s.root, 0, nil)
@@ -35,6 +36,7 @@ func (s *Scenario) Resolved() []byte {
 // Mask hides, in a text that was made from the scenario, every value that
 // Resolved hides.
 func (s *Scenario) Mask(text string) string {
+	s.markArguments()
 	var collect func(n *syntax.Node, path []string)
 	var secrets []string
 	collect = func(n *syntax.Node, path []string) {
@@ -170,6 +172,48 @@ func MaskURL(text string) string {
 	}
 	u.RawQuery = query.Encode()
 	return strings.ReplaceAll(u.String(), url.QueryEscape(mask), mask)
+}
+
+// MaskArguments hides what looks secret in the arguments of a command: the
+// value of an option with such a name, of a "Name: value" header, and what a
+// URL holds of secrets.
+func MaskArguments(args []string) []string {
+	out := make([]string, len(args))
+	hide := false // the argument is the value of a secret option
+	for i, a := range args {
+		option := strings.HasPrefix(a, "-")
+		name, _, assigned := strings.Cut(a, "=")
+		header, _, isHeader := strings.Cut(a, ":")
+		switch {
+		case hide && !option:
+			out[i] = mask
+		case assigned && SecretName(strings.TrimLeft(name, "-")):
+			out[i] = name + "=" + mask
+		case isHeader && SecretName(header):
+			out[i] = header + ": " + mask
+		default:
+			out[i] = MaskURL(a)
+		}
+		hide = option && !assigned && SecretName(strings.TrimLeft(a, "-"))
+	}
+	return out
+}
+
+// markArguments marks the arguments of servers' commands that look secret.
+func (s *Scenario) markArguments() {
+	for _, server := range s.root.Lookup("servers").Entries() {
+		args := server.Value.Lookup("args")
+		if args == nil {
+			continue
+		}
+		texts := make([]string, len(args.Items))
+		for i, item := range args.Items {
+			texts[i] = item.Text
+		}
+		for i, text := range MaskArguments(texts) {
+			args.Items[i].Secret = args.Items[i].Secret || text != texts[i]
+		}
+	}
 }
 
 // escapeVariables writes $${ for a ${ that is no variable any more.

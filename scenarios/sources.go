@@ -19,6 +19,7 @@ type Setting struct {
 // Settings returns every value that shapes the run, flows left out: first what
 // was set, in the order of the file, then the defaults that apply.
 func (s *Scenario) Settings() []Setting {
+	s.markArguments()
 	var out []Setting
 	for _, p := range s.root.Pairs {
 		if p.Key.Text == "flows" || strings.HasPrefix(p.Key.Text, "x-") {

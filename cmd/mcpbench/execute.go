@@ -39,6 +39,7 @@ type execution struct {
 	runner    *driver.Runner
 	file      *output.RunFile
 	signal    *signals
+	throttled float64 // share of the seconds with cgroup throttling
 }
 
 // closeTime bounds the orderly end of all sessions after the results are safe.
@@ -88,6 +89,7 @@ func (e *execution) measure(ctx context.Context, screen *screen) error {
 			counted = &stats
 		}
 	}
+	e.throttled = screen.throttle.share()
 	return e.report(err, counted)
 }
 
@@ -240,7 +242,7 @@ func (e *execution) summary(err error) *metrics.Summary {
 	info := metrics.RunInfo{
 		RunID: e.runID, Scenario: e.program.Name, StartedAt: e.startedAt, Seed: e.flags.seed, Tags: e.program.Tags,
 		Thresholds: e.program.Thresholds, Err: err, Signal: e.signal.Signal(),
-		CPU: processCPU(), MaxGCPause: maxGCPause(),
+		CPU: processCPU(), MaxGCPause: maxGCPause(), ThrottledShare: e.throttled,
 	}
 	if e.folder != nil {
 		info.ResultsDir = e.folder.Path()

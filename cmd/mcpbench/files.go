@@ -55,31 +55,6 @@ func dirOf(name string) string { return filepath.Dir(name) }
 
 func mapKeys(m map[string]string) iter.Seq[string] { return maps.Keys(m) }
 
-// maskArguments hides what looks secret in the arguments of a command: the
-// value of an option with such a name, of a "Name: value" header, and what a
-// URL holds of secrets.
-func maskArguments(args []string) []string {
-	out := make([]string, len(args))
-	hide := false // the argument is the value of a secret option
-	for i, a := range args {
-		option := strings.HasPrefix(a, "-")
-		name, _, assigned := strings.Cut(a, "=")
-		header, _, isHeader := strings.Cut(a, ":")
-		switch {
-		case hide && !option:
-			out[i] = "***"
-		case assigned && scenarios.SecretName(strings.TrimLeft(name, "-")):
-			out[i] = name + "=***"
-		case isHeader && scenarios.SecretName(header):
-			out[i] = header + ": ***"
-		default:
-			out[i] = scenarios.MaskURL(a)
-		}
-		hide = option && !assigned && scenarios.SecretName(strings.TrimLeft(a, "-"))
-	}
-	return out
-}
-
 // maskNamedURL is scenarios.MaskURL for URL and NAME=URL.
 func maskNamedURL(text string) string {
 	if name, target, ok := strings.Cut(text, "="); ok && !strings.ContainsAny(name, ":/?") {

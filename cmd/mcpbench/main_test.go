@@ -34,6 +34,7 @@ func TestScripts(t *testing.T) {
 			"agree":  cmdAgree,
 			"rows":   cmdRows,
 			"serve":  cmdServe,
+			"gone":   cmdGone,
 			"wait4":  cmdWait4,
 			"signal": cmdSignal,
 		},
@@ -142,6 +143,22 @@ func cmdWait4(ts *testscript.TestScript, neg bool, args []string) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	ts.Fatalf("%s never had %q", args[0], args[1])
+}
+
+// cmdGone is "gone FILE": the process whose "pid N" is in FILE has ended, or
+// does so within seconds.
+func cmdGone(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: gone FILE")
+	}
+	pid := atoi(ts, strings.TrimSpace(strings.TrimPrefix(ts.ReadFile(args[0]), "pid ")))
+	for range 500 {
+		if syscall.Kill(pid, 0) != nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("process %d still runs", pid)
 }
 
 // cmdSignal is "signal NAME [N]": signals the only program in the background, N times.

@@ -207,7 +207,7 @@ func (t *targetFlags) targetText() string {
 	case t.mcpConfig != "":
 		return "--mcp-config " + t.mcpConfig + " --server " + t.server
 	}
-	return "-- " + strings.Join(maskArguments(t.command), " ")
+	return "-- " + strings.Join(scenarios.MaskArguments(t.command), " ")
 }
 
 // quickConfig is the target of the flags in the form of a quick run.

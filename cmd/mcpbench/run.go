@@ -284,7 +284,7 @@ func maskedCommand(cmd *cobra.Command, args []string, f *runFlags) []string {
 		}
 	})
 	if len(f.command) > 0 {
-		out = append(append(out, "--"), maskArguments(f.command)...)
+		out = append(append(out, "--"), scenarios.MaskArguments(f.command)...)
 	}
 	return out
 }

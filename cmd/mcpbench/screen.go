@@ -10,17 +10,19 @@ import (
 	"mcpbench/output"
 )
 
-// screen is what goes to stderr while a run lasts: progress and log lines.
+// screen is what goes on beside a run: progress and log lines on stderr, and a
+// look at the control group.
 type screen struct {
 	progress *output.Progress
 	log      *zap.Logger
 	cancel   context.CancelFunc
 	done     sync.WaitGroup
+	throttle *throttleWatch
 }
 
 // newScreen returns a screen that shows log lines but no progress yet.
 func (e *execution) newScreen() *screen {
-	s := &screen{}
+	s := &screen{throttle: newThrottleWatch("/")}
 	p := e.program
 	config := output.ProgressConfig{
 		Mode: e.progressMode(), Out: e.err, Warmup: p.Warmup,
@@ -65,6 +67,7 @@ func (s *screen) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.done.Go(func() { s.progress.Run(ctx) })
+	s.done.Go(func() { s.throttle.run(ctx) })
 }
 
 // stop shows the final state; it may be called without start.
