@@ -41,7 +41,7 @@ func (s *Scenario) Mask(text string) string {
 	var secrets []string
 	collect = func(n *syntax.Node, path []string) {
 		for _, p := range n.Pairs {
-			collect(p.Value, append(path[:len(path):len(path)], p.Key.Text))
+			collect(p.Value, append(slices.Clip(path), p.Key.Text))
 		}
 		for _, item := range n.Items {
 			collect(item, path)
@@ -72,7 +72,7 @@ func (w *writer) mapping(n *syntax.Node, depth int, path []string) {
 			w.text.WriteString(strings.Repeat("  ", depth))
 		}
 		w.text.WriteString(scalarText(p.Key.Text) + ":")
-		w.value(p.Value, depth+1, append(path[:len(path):len(path)], p.Key.Text))
+		w.value(p.Value, depth+1, append(slices.Clip(path), p.Key.Text))
 	}
 }
 

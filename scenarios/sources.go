@@ -3,6 +3,7 @@ package scenarios
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"mcpbench/scenarios/internal/grammar"
@@ -57,7 +58,7 @@ func (s *Scenario) settings(out []Setting, n *syntax.Node, path string, keys []s
 	switch {
 	case n.Kind == syntax.Map && len(n.Pairs) > 0:
 		for _, p := range n.Pairs {
-			out = s.settings(out, p.Value, syntax.Join(path, p.Key.Text), append(keys[:len(keys):len(keys)], p.Key.Text))
+			out = s.settings(out, p.Value, syntax.Join(path, p.Key.Text), append(slices.Clip(keys), p.Key.Text))
 		}
 		return out
 	case n.Kind == syntax.Seq && len(n.Items) > 0:
