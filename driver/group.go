@@ -33,7 +33,8 @@ type group struct {
 	next     atomic.Uint64 // closed load: arrival indexes given out
 	measured atomic.Int64  // closed load: of these, begun after the warm-up
 
-	endedByTime atomic.Bool // the load lasted until its scheduled end
+	endedByTime atomic.Bool           // the load lasted until its scheduled end
+	refusal     atomic.Pointer[error] // the first dial that failed before the load
 
 	intended, started, completed, dropped, inFlight atomic.Int64
 }
@@ -88,13 +89,13 @@ func (g *group) run(work, soft context.Context) error {
 	var workers, waiting sync.WaitGroup
 	for _, slot := range g.pool.Slots() {
 		for range max(1, g.plan.InFlight) {
-			w := newWorker(g, slot)
+			w := newWorker(g, slot, giveUp)
 			if !g.plan.Open {
-				workers.Go(func() { w.loop(work, soft, giveUp) })
+				workers.Go(func() { w.loop(work, soft) })
 				continue
 			}
 			waiting.Add(1)
-			workers.Go(func() { w.serveArrivals(work, feed, giveUp, sync.OnceFunc(waiting.Done)) })
+			workers.Go(func() { w.serveArrivals(work, feed, sync.OnceFunc(waiting.Done)) })
 		}
 	}
 	if g.plan.Open {

@@ -18,8 +18,16 @@ func message(err error) string {
 	if e, ok := errors.AsType[*mcp.RPCError](err); ok {
 		return mask(e.Message)
 	}
-	if e, ok := errors.AsType[*mcp.HTTPError](err); ok {
+	if e, ok := errors.AsType[*mcp.HTTPError](err); ok && e.Body != "" {
 		return mask(e.Body)
+	}
+	if e, ok := errors.AsType[*mcp.ExitError](err); ok { // the code is ours, the rest the server's
+		quoted := *e
+		quoted.Stderr = mask(e.Stderr)
+		return cut(quoted.Error(), maxMessage)
+	}
+	if e, ok := errors.AsType[*mcp.LimitError](err); ok {
+		return cut(e.Error(), maxMessage)
 	}
 	return mask(err.Error())
 }

@@ -19,8 +19,8 @@ import (
 	"mcpbench/pool"
 )
 
-// ErrNoSession is returned when not one session could be opened before the
-// load started. It wraps the first failure.
+// ErrNoSession is returned when a group could not open one session before the
+// load started: what it was to measure cannot be. It wraps the first failure.
 var ErrNoSession = errors.New("no session could be opened")
 
 // ErrServerGone is returned when every session was lost, none could be opened
@@ -192,15 +192,25 @@ var (
 	errNotRecorded = errors.New("the results cannot be written")
 )
 
+// enoughFailures is how many dials of a group may fail, and none succeed, before
+// the rest is not tried: with long limits that would take minutes.
+const enoughFailures = 32
+
+var errAllRefused = errors.New("no session could be opened in many tries")
+
 // openSessions dials every slot once, each pool within its DialParallel, before the clock starts.
 func (r *Runner) openSessions(ctx context.Context) error {
 	var g errgroup.Group
-	var first atomic.Pointer[error]
 	for _, gr := range r.groups {
+		gctx, give := context.WithCancelCause(ctx)
+		defer give(nil)
 		for _, s := range gr.pool.Slots() {
 			g.Go(func() error {
-				if _, err := s.Session(ctx); err != nil {
-					first.CompareAndSwap(nil, &err)
+				if _, err := s.Session(gctx); err != nil {
+					gr.refusal.CompareAndSwap(nil, &err)
+					if st := gr.pool.Stats(); st.Opened == 0 && st.Failed >= enoughFailures {
+						give(errAllRefused)
+					}
 				}
 				return nil
 			})
@@ -208,27 +218,28 @@ func (r *Runner) openSessions(ctx context.Context) error {
 	}
 	_ = g.Wait() // the goroutines return no error
 	stopped := ctx.Err() != nil
-	return r.sessionsOpened(stopped, first.Load())
+	return r.sessionsOpened(stopped)
 }
 
 // sessionsOpened says whether the load may start. A run that was stopped before
 // may: it ends at once by itself.
-func (r *Runner) sessionsOpened(stopped bool, failure *error) error {
-	opened := 0
+func (r *Runner) sessionsOpened(stopped bool) error {
 	for _, gr := range r.groups {
 		n, err := gr.describeTarget()
-		if err != nil {
+		failure := gr.refusal.Load()
+		switch {
+		case err != nil:
 			return err
+		case n > 0 || stopped:
+			continue
+		case failure == nil:
+			return fmt.Errorf("group %s: %w", gr.plan.Name, ErrNoSession)
+		case len(r.groups) > 1:
+			return fmt.Errorf("group %s: %w: %w", gr.plan.Name, ErrNoSession, *failure)
 		}
-		opened += n
+		return fmt.Errorf("%w: %w", ErrNoSession, *failure)
 	}
-	switch {
-	case opened > 0 || stopped:
-		return nil
-	case failure == nil:
-		return ErrNoSession
-	}
-	return fmt.Errorf("%w: %w", ErrNoSession, *failure)
+	return nil
 }
 
 // startClock sets offset 0 and releases what was recorded before. It has an effect once.

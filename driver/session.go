@@ -133,6 +133,9 @@ func (g *group) endSession(s *session, reason string, cause error) {
 		row.Extra.Message = message(cause)
 		if e, ok := errors.AsType[*mcp.ExitError](cause); ok {
 			code := clampCode(int64(e.Code))
+			if e.Signal != 0 {
+				code = clampCode(int64(128 + e.Signal)) // as a shell has it
+			}
 			si.ExitCode = &code
 		}
 	}

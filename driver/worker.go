@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -23,10 +24,12 @@ type worker struct {
 	arrival arrival
 	prev    time.Duration // end of the step before; open load
 	seq     uint16
+
+	giveUp context.CancelCauseFunc // ends the group's load, see group.dialFailed
 }
 
-func newWorker(g *group, slot *pool.Slot[*session]) *worker {
-	w := &worker{g: g, slot: slot}
+func newWorker(g *group, slot *pool.Slot[*session], giveUp context.CancelCauseFunc) *worker {
+	w := &worker{g: g, slot: slot, giveUp: giveUp}
 	w.env.Seed = g.runner.plan.Seed
 	w.env.Group = int(g.index)
 	w.env.Session = slot.Index()
@@ -35,9 +38,9 @@ func newWorker(g *group, slot *pool.Slot[*session]) *worker {
 
 // loop is a closed load: the next iteration starts when the one before has
 // ended and the think time is over.
-func (w *worker) loop(work, soft context.Context, giveUp context.CancelCauseFunc) {
+func (w *worker) loop(work, soft context.Context) {
 	for soft.Err() == nil && !w.g.usedUp() {
-		live, ok := w.session(soft, giveUp)
+		live, ok := w.session(soft)
 		if !ok {
 			return
 		}
@@ -54,13 +57,13 @@ func (w *worker) loop(work, soft context.Context, giveUp context.CancelCauseFunc
 
 // serveArrivals is an open load: it takes arrivals while it has a session.
 // ready is called once, when it waits for the first or cannot yet.
-func (w *worker) serveArrivals(work, feed context.Context, giveUp context.CancelCauseFunc, ready func()) {
+func (w *worker) serveArrivals(work, feed context.Context, ready func()) {
 	defer ready()
 	if w.slot.Live() == nil {
 		ready() // the dial may take long, and the load does not wait for it
 	}
 	for work.Err() == nil { // what waits then is the pacer's to record
-		if _, ok := w.session(feed, giveUp); !ok {
+		if _, ok := w.session(feed); !ok {
 			return
 		}
 		a, ok := w.g.queue.take(ready)
@@ -68,7 +71,7 @@ func (w *worker) serveArrivals(work, feed context.Context, giveUp context.Cancel
 			return
 		}
 		// The session may have been lost while we waited, which can be long.
-		live, ok := w.session(work, giveUp)
+		live, ok := w.session(work)
 		if !ok {
 			w.g.neverStarted(a, unserved(work))
 			return
@@ -79,17 +82,32 @@ func (w *worker) serveArrivals(work, feed context.Context, giveUp context.Cancel
 
 // session returns the slot's session, dialled if need be, again and again with
 // the slot's waits in between, until ctx ends: then ok is false.
-func (w *worker) session(ctx context.Context, giveUp context.CancelCauseFunc) (live *pool.Live[*session], ok bool) {
+func (w *worker) session(ctx context.Context) (live *pool.Live[*session], ok bool) {
 	for {
 		live, err := w.slot.Session(ctx)
-		if err == nil {
+		if err == nil && !ended(live.Session) {
 			return live, true
+		}
+		if err == nil { // it died while nothing was asked of it
+			if w.slot.Discard(ctx, live, errDiedIdle) {
+				w.g.endSession(live.Session, "lost", errDiedIdle)
+			}
+			continue
 		}
 		if ctx.Err() != nil {
 			return nil, false
 		}
-		w.g.dialFailed(giveUp)
+		w.g.dialFailed(w.giveUp)
 	}
+}
+
+// errDiedIdle is the loss of a session that no request was there to see.
+var errDiedIdle = errors.New("the session ended while it was idle")
+
+// ended reports whether a session is known to be of no more use.
+func ended(s *session) bool {
+	e, ok := s.Session.(interface{ Ended() bool })
+	return ok && e.Ended()
 }
 
 // iterate replays the flow once and records the iteration.
@@ -124,6 +142,13 @@ func (w *worker) replay(ctx context.Context, live *pool.Live[*session]) (metrics
 	w.env.Iteration = w.arrival.index
 	w.env.Protocol = string(live.Session.version)
 	for i, step := range g.plan.Steps {
+		if i > 0 && w.slot.Live() != live {
+			// Lost to another request on it: what comes next goes to the new one.
+			var ok bool
+			if live, ok = w.session(ctx); !ok {
+				return metrics.IterInterrupted, metrics.NoStep
+			}
+		}
 		if !live.Session.features.Has(step.Method) {
 			continue
 		}

@@ -15,8 +15,9 @@ const (
 	// taskLimit bounds one message of our own making (a cancellation, an answer to
 	// the server) and the DELETE that ends a session.
 	taskLimit = 5 * time.Second
-	// maxTasks bounds how many of them may be under way on one Conn.
-	maxTasks = 16
+	// maxTasks bounds how many of them may be under way on one Conn: more than any
+	// load has requests in flight on one session, less than memory can hold.
+	maxTasks = 4096
 )
 
 // httpConn is the protocol side of Streamable HTTP: headers, server session,
@@ -51,6 +52,8 @@ func newHTTPConn(ctx context.Context, e engine, o Options) *httpConn {
 	c.inbox = inbox{env: c.env, tell: o.OnAnomaly, reply: c.replyToServer}
 	return c
 }
+
+func (c *httpConn) isOver() bool { return c.lost.Load() }
 
 // SetVersion implements Conn.
 func (c *httpConn) SetVersion(v Version) { c.env.setVersion(v) }

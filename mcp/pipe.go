@@ -42,8 +42,9 @@ type pipeConn struct {
 	ended   chan struct{} // closed when the reader has ended
 	down    chan struct{} // closed when dead is set
 
-	mu      sync.Mutex // guards the fields below
-	dead    error      // why nothing can be carried any more
+	mu      sync.Mutex    // guards the fields below
+	dead    error         // why nothing can be carried any more
+	deadAt  time.Duration // when that happened
 	pending map[int64]*call
 	givenUp map[int64]struct{}
 	tokens  map[string]*call // progress tokens of pending calls, as JSON text
@@ -133,7 +134,7 @@ func (c *pipeConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 	c.add(id, k)
 	a, err := c.await(ctx, &outgoing{line: oneLine(line), call: k}, req.Timeout)
 	if err != nil {
-		a = answered{err: err, end: c.o.now()}
+		a = answered{err: err, end: c.endOf(err)}
 		c.giveUp(ctx, id, k, req.Method)
 	}
 	c.settle(id, k, &reply)
@@ -290,12 +291,37 @@ func (c *pipeConn) settle(id int64, k *call, reply *Reply) {
 }
 
 // fail makes err the end of the connection, unless it has ended already.
-func (c *pipeConn) fail(err error) {
+func (c *pipeConn) fail(err error) { c.failAt(c.o.now(), err) }
+
+// failAt is fail for what happened a while ago.
+func (c *pipeConn) failAt(at time.Duration, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.dead == nil {
-		c.dead = err
+		c.dead, c.deadAt = err, at
 		close(c.down)
+	}
+}
+
+// endOf returns when a request ended that failed with err: the connection's own
+// end, when that is the reason.
+func (c *pipeConn) endOf(err error) time.Duration {
+	select {
+	case <-c.down:
+		if err == c.dead { //nolint:errorlint // the very error that fail was given
+			return c.deadAt
+		}
+	default:
+	}
+	return c.o.now()
+}
+
+func (c *pipeConn) isOver() bool {
+	select {
+	case <-c.down:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -28,13 +28,14 @@ func (c *pipeConn) read() {
 
 // outputEnded ends the connection when nothing more can come from the server.
 func (c *pipeConn) outputEnded(err error) {
+	at := c.o.now() // the wait for the reason is not the server's time
 	if c.proc != nil {
-		if exit := c.proc.exitError(lastWords); exit != nil {
-			c.fail(exit)
+		if exit := c.proc.exitError(lastWords / 4); exit != nil {
+			c.failAt(at, exit)
 			return
 		}
 	}
-	c.fail(&TransportError{Op: "read", Err: err, lost: true})
+	c.failAt(at, &TransportError{Op: "read", Err: err, lost: true})
 }
 
 func (c *pipeConn) line(t *textLine) {

@@ -89,6 +89,14 @@ func checkResultType(raw []byte) error {
 	return &ProtocolError{Kind: FaultResultType, Detail: strconv.Quote(t)}
 }
 
+// Ended reports whether the session is known to be of no more use: the process
+// of its server has ended, or the server does not know it any more. A request
+// would fail with an error for which SessionLost is true. Safe for concurrent use.
+func (s *Session) Ended() bool {
+	e, ok := s.conn.(interface{ isOver() bool })
+	return ok && e.isOver()
+}
+
 // Notify sends a notification. Params is a JSON object or nil.
 func (s *Session) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	return s.conn.Notify(ctx, method, params)

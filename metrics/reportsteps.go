@@ -58,6 +58,10 @@ func (c *Collector) load(duration, scheduled time.Duration) []LoadSummary {
 			row.Model, row.Pacer = "open", info.Pacer
 		}
 		row.RatePerS = g.offered(duration, scheduled-c.cfg.Warmup)
+		row.AchievedPerS = row.RatePerS
+		if n := g.arrivals(); n > 0 {
+			row.AchievedPerS *= min(g.reached()/float64(n), 1)
+		}
 		out = append(out, row)
 	}
 	return out

@@ -102,7 +102,9 @@ func (w *seconds) add(s *Sample) {
 			sec.delay[key] = h
 		}
 		recordClamped(h.lateness, late)
-		recordClamped(h.queued, queued)
+		if iterationStarted(s) {
+			recordClamped(h.queued, queued)
+		}
 	case KindConnect, KindSession:
 	}
 }

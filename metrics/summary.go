@@ -159,16 +159,17 @@ type ErrorSummary struct {
 
 // LoadSummary says, for one group, what was asked for and what was reached in the measured phase.
 type LoadSummary struct {
-	Group    string     `json:"group"`
-	Model    string     `json:"model"`           // open or closed
-	Pacer    string     `json:"pacer,omitempty"` // of an open load: economical or precise
-	Intended int64      `json:"intended"`
-	Started  int64      `json:"started"`
-	Dropped  int64      `json:"dropped"`
-	RatePerS float64    `json:"rate_per_s"` // intended arrivals per second; closed: iterations begun
-	Lateness *Quantiles `json:"lateness_ms"`
-	Queued   *Quantiles `json:"queued_ms"`
-	Sessions int        `json:"sessions"`
+	Group        string     `json:"group"`
+	Model        string     `json:"model"`           // open or closed
+	Pacer        string     `json:"pacer,omitempty"` // of an open load: economical or precise
+	Intended     int64      `json:"intended"`
+	Started      int64      `json:"started"`
+	Dropped      int64      `json:"dropped"`
+	RatePerS     float64    `json:"rate_per_s"`     // intended arrivals per second; closed: iterations begun
+	AchievedPerS float64    `json:"achieved_per_s"` // rate at which iterations really started
+	Lateness     *Quantiles `json:"lateness_ms"`
+	Queued       *Quantiles `json:"queued_ms"`
+	Sessions     int        `json:"sessions"`
 }
 
 // Soundness says whether the load generator itself was the limit.

@@ -243,6 +243,15 @@ func (st *stepTotals) countedChecks(t *Threshold, checks []string) (n, of int64)
 	return n, of
 }
 
+// reached is the number of arrivals that started, less as many as would not
+// have in the time in which all arrived.
+func (g *groupTotals) reached() float64 {
+	if asked, took := g.intended.length(), g.starts.length(); asked > 0 && took > asked {
+		return float64(g.started) * float64(asked) / float64(took)
+	}
+	return float64(g.started)
+}
+
 // achieved returns the rate at which iterations started as a share of the rate
 // at which they arrived, over the open groups selected: the arrivals that
 // started, times the time in which all arrived, by the time in which those
@@ -254,13 +263,8 @@ func (c *Collector) achieved(t *Threshold) (float64, bool) {
 		if !c.cfg.Catalog.Groups[i].Open || !t.matches(c.cfg.Catalog, i) {
 			continue
 		}
-		n := float64(g.arrivals())
-		stretch := 1.0
-		if asked, took := g.intended.length(), g.starts.length(); asked > 0 && took > asked {
-			stretch = float64(asked) / float64(took)
-		}
-		offered += n
-		reached += float64(g.started) * stretch
+		offered += float64(g.arrivals())
+		reached += g.reached()
 	}
 	if offered == 0 {
 		return 0, false

@@ -230,7 +230,9 @@ func (t *totals) addIteration(s *Sample) {
 	}
 	if late, queued, ok := delays(s); ok {
 		g.lateness.record(late)
-		g.queued.record(queued)
+		if begun {
+			g.queued.record(queued) // what was never sent has no time from release to send
+		}
 	}
 }
 

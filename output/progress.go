@@ -42,6 +42,8 @@ type ProgressConfig struct {
 	Warmup, Measured time.Duration
 	// Iterations is the planned number of all iterations; 0 is no limit.
 	Iterations int64
+	// Stopped reports whether the load was ended early; nil: it never is.
+	Stopped func() bool
 }
 
 // Progress shows how far a run is.
@@ -150,7 +152,7 @@ func (p *Progress) look() progressView {
 	switch {
 	case elapsed <= 0:
 		return v
-	case v.fraction == 1:
+	case v.fraction == 1, c.Stopped != nil && c.Stopped():
 		v.phase = phaseFinishing
 	case elapsed < c.Warmup:
 		v.phase = phaseWarmup

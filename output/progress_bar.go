@@ -89,7 +89,8 @@ type logWriter struct{ p *Progress }
 func (w logWriter) Write(b []byte) (int, error) {
 	line := escapeLog(b)
 	if bars := w.p.bars.Load(); bars != nil {
-		if _, err := bars.Write(line); err == nil {
+		// A terminal echoes ^C where the bar's line begins.
+		if _, err := bars.Write(append([]byte("\r\x1b[K"), line...)); err == nil {
 			return len(b), nil
 		}
 		// The bars ended in between; the line must not be lost.

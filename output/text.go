@@ -283,11 +283,7 @@ func (r *textSummary) loadItems(l *metrics.LoadSummary) []string {
 	if l.Model != "open" {
 		return []string{"closed, " + plural(int64(l.Sessions), "session"), "a closed load cannot show queueing"}
 	}
-	achieved := l.RatePerS
-	if l.Intended > 0 {
-		achieved *= float64(l.Started) / float64(l.Intended)
-	}
-	items := []string{"intended " + perSecond(l.RatePerS), "achieved " + perSecond(achieved)}
+	items := []string{"intended " + perSecond(l.RatePerS), "achieved " + perSecond(l.AchievedPerS)}
 	if q := l.Queued; q != nil {
 		items = append(items, "queued p99 "+figure(q, "p99", q.P99))
 	}

@@ -250,7 +250,7 @@ func (r *textSummary) failure() {
 	first, rest, _ := strings.Cut(r.s.Error, "\n")
 	message := Escape(first)
 	if rest != "" {
-		message += " (and " + plural(int64(strings.Count(rest, "\n")+1), "more failure") + ")"
+		message += " (and " + plural(int64(strings.Count(rest, "\n")+1), "more line") + ")"
 	}
 	for i, line := range wrapWords("error: "+message, r.width) {
 		if i == 0 {
@@ -289,6 +289,9 @@ func (r *textSummary) conclusion() string {
 		return "every request failed"
 	case named > 0:
 		return fmt.Sprintf("%s met", plural(int64(named), "threshold"))
+	case s.Iterations.Dropped > 0:
+		return fmt.Sprintf("no thresholds: %s of %s arrivals dropped, %s of %s requests failed",
+			groupDigits(s.Iterations.Dropped), groupDigits(s.Iterations.Total), groupDigits(q.Failed), groupDigits(q.Total))
 	case q.Failed > 0:
 		return fmt.Sprintf("no thresholds: %s of %s requests failed", groupDigits(q.Failed), groupDigits(q.Total))
 	case q.ChecksFailed > 0:

@@ -131,7 +131,25 @@ func (p *Pool[S]) Close(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, sync.OnceFunc(func() { close(p.hurry) }))
 	defer stop()
 	p.retired.Wait()
-	return errors.Join(errs...)
+	return summarize(errs)
+}
+
+// summarize makes one error of many that are mostly alike.
+func summarize(errs []error) error {
+	var first error
+	n := 0
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		if n++; first == nil {
+			first = err
+		}
+	}
+	if n > 1 {
+		return fmt.Errorf("%w (%d sessions in all)", first, n)
+	}
+	return first
 }
 
 func (p *Pool[S]) closeSession(ctx context.Context, l *Live[S]) error {
@@ -141,7 +159,9 @@ func (p *Pool[S]) closeSession(ctx context.Context, l *Live[S]) error {
 	if err := l.Session.Close(ctx); err != nil {
 		return fmt.Errorf("close session: %w", err)
 	}
-	p.closed.Add(1)
+	if l.state.Load() != lost { // to close what was lost is only tidying up
+		p.closed.Add(1)
+	}
 	return nil
 }
 

@@ -85,6 +85,9 @@ func (c *compiler) program() *Program {
 	flows := c.flows()
 	c.groups(flows)
 	c.thresholds()
+	for _, own := range c.ownProtocols {
+		c.warn(own, "protocol", "the server pins its protocol version itself, so --protocol does not change it")
+	}
 	p.Unsupported = p.Unsupported.Sort()
 	p.Warnings = p.Warnings.Sort()
 	return p

@@ -61,16 +61,36 @@ func (c *compiler) group(name string, g *grammar.Group, flows []string) Group {
 	}
 	if g.Node.Lookup("arrivals") != nil {
 		c.openGroup(&out, g)
+		c.size(g, &out, "max_sessions")
 		return out
 	}
 	out.Sessions = max(g.Sessions.Count, 1)
 	out.Think = g.Think.D
+	c.size(g, &out, "sessions")
 	for _, key := range []string{"max_sessions", "on_saturation", "queue_limit"} {
 		if n := g.Node.Key(key); n != nil {
 			c.fault(n, syntax.Join(g.Path, key), "%s belongs to an open load, which has arrivals", key)
 		}
 	}
 	return out
+}
+
+// maxRequestsAtOnce bounds sessions × in_flight of a group: each is a goroutine
+// and, over HTTP, a connection, and no machine has room for more.
+const maxRequestsAtOnce = 200_000
+
+// size refuses a group that no machine could run. key is the one that says how
+// many sessions it has.
+func (c *compiler) size(g *grammar.Group, out *Group, key string) {
+	if out.Sessions <= maxRequestsAtOnce/out.InFlight {
+		return
+	}
+	at := g.Node.Key(key)
+	if at == nil {
+		at = g.Node.Key("in_flight")
+	}
+	c.fault(at, syntax.Join(g.Path, key), "%d sessions with %d requests in flight each are more than %d at once",
+		out.Sessions, out.InFlight, maxRequestsAtOnce)
 }
 
 func (c *compiler) openGroup(out *Group, g *grammar.Group) {

@@ -60,6 +60,8 @@ type Scenario struct {
 	root    *syntax.Node
 	file    *grammar.File
 	later   Problems
+	// ownProtocols are versions that servers pin themselves against a flag.
+	ownProtocols []*syntax.Node
 }
 
 // Load reads a scenario from data; name stands for it in messages. Every fault

@@ -209,9 +209,16 @@ func (a *applier) protocol() {
 		return
 	}
 	for _, p := range a.servers().Entries() {
-		if p.Value.Kind == syntax.Map && p.Value.Lookup("protocol") == nil {
-			p.Value.Set("protocol", a.text("protocol", a.o.Protocol))
+		if p.Value.Kind != syntax.Map {
+			continue
 		}
+		if own := p.Value.Lookup("protocol"); own != nil {
+			if own.Text != a.o.Protocol {
+				a.ownProtocols = append(a.ownProtocols, own)
+			}
+			continue
+		}
+		p.Value.Set("protocol", a.text("protocol", a.o.Protocol))
 	}
 }
 

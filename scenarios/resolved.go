@@ -128,8 +128,6 @@ func masked(n *syntax.Node, path []string) string {
 			return n.Text
 		}
 		switch path[2] {
-		case "url":
-			return MaskURL(n.Text)
 		case "headers", "env", "auth":
 			hide = n.Secret || named
 		case "args", "tls":
@@ -140,8 +138,11 @@ func masked(n *syntax.Node, path []string) string {
 	case "flows", "data", "client":
 		hide = n.Secret
 	}
-	if hide {
+	switch {
+	case hide:
 		return mask
+	case path[0] == "servers" && n.Kind == syntax.String:
+		return MaskURL(n.Text) // connection strings stand in env and args too
 	}
 	return n.Text
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 
 	"mcpbench/internal/nearest"
 	"mcpbench/metrics"
+	"mcpbench/output"
 )
 
 // streams are the program's connections to the outside.
@@ -48,6 +50,15 @@ func failure(format string, args ...any) error {
 	return &exitError{code: metrics.ExitError, err: fmt.Errorf(format, args...)}
 }
 
+// cleanLines makes a message safe for a terminal: it may quote a server.
+func cleanLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = output.Escape(strings.ReplaceAll(line, "\t", "    "))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // printed turns what a write to stdout returned into an error of ours.
 func printed(_ int, err error) error {
 	if err != nil {
@@ -58,6 +69,7 @@ func printed(_ int, err error) error {
 
 // run is the whole program; it returns the exit code.
 func run(ctx context.Context, args []string, s streams) int {
+	log.SetOutput(io.Discard) // net/http tells it what servers do wrong, as often as they do
 	root := newRoot(s)
 	root.SetArgs(args)
 	root.SetIn(s.in)
@@ -72,7 +84,7 @@ func run(ctx context.Context, args []string, s streams) int {
 		exit = &exitError{code: metrics.ExitUsage, err: err}
 	}
 	if exit.err != nil {
-		_, _ = fmt.Fprintf(s.err, "mcpbench: %s\n", strings.TrimRight(exit.err.Error(), "\n"))
+		_, _ = fmt.Fprintf(s.err, "mcpbench: %s\n", cleanLines(strings.TrimRight(exit.err.Error(), "\n")))
 	}
 	return exit.code
 }
@@ -88,10 +100,11 @@ func newRoot(s streams) *cobra.Command {
 			return cmd.Help()
 		},
 	}
+	root.Version = version
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%w%s\nrun 'mcpbench %s --help' for the flags", err, nearFlag(cmd, err), cmd.Name())
+		return usage("%w%s\nrun '%s --help' for the flags", err, nearFlag(cmd, err), cmd.CommandPath())
 	})
 	root.AddCommand(
 		newRunCommand(s), newCheckCommand(s), newDiscoverCommand(s), newServeCommand(s),

@@ -151,8 +151,8 @@ func (o *offer) print(w io.Writer) error {
 	if err := tab.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(&b, "%d tools · %d resources · %d templates · %d prompts\n",
-		len(o.Tools), len(o.Resources), len(o.ResourceTemplates), len(o.Prompts))
+	fmt.Fprintf(&b, "%s · %s · %s · %s\n", count(len(o.Tools), "tool"), count(len(o.Resources), "resource"),
+		count(len(o.ResourceTemplates), "template"), count(len(o.Prompts), "prompt"))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -35,6 +35,9 @@ func dryRun(s streams, f *runFlags, sc *scenarios.Scenario, p *scenarios.Program
 			fmt.Fprintf(&b, "  %s: %s %s\n", step.ID, step.Method, params)
 		}
 	}
+	if f.tool != "" && f.args == "" {
+		b.WriteString("\nwithout -a the arguments are made from the tool's input schema when the run starts\n")
+	}
 	b.WriteString("\nnothing was sent\n")
 	if _, err := io.WriteString(s.out, sc.Mask(b.String())); err != nil {
 		return failure("print the plan: %w", err)

@@ -201,13 +201,10 @@ func (e *execution) closeSessions(ctx context.Context) error {
 	if e.runner == nil {
 		return nil
 	}
-	limit := closeTime
-	if ctx.Err() != nil {
-		limit = 0
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
-	return e.runner.Close(ctx)
+	defer context.AfterFunc(ctx, cancel)()
+	return e.runner.Close(bounded)
 }
 
 // report writes and prints what came of the run.
@@ -280,10 +277,12 @@ func (e *execution) textOptions(s *metrics.Summary, counted *target.Stats) outpu
 		if n, err := e.folder.TableBytes("requests"); err == nil {
 			o.Notes = append(o.Notes, "requests "+output.FormatBytes(n))
 		}
-		o.Notes = append(o.Notes, "summary.json")
+		if s.ExitCode != metrics.ExitError {
+			o.Notes = append(o.Notes, "summary.json")
+		}
 	}
 	if counted != nil {
-		o.Hints = append(o.Hints, targetHint(*counted, e.collector.Snapshot()))
+		o.Hints = append(o.Hints, targetHint(*counted, e.collector.Snapshot(), s.Sessions.Opened))
 		if s.ExitCode == 0 && e.scenario.Name() == "quickstart" {
 			o.Hints = append(o.Hints,
 				"next: your own server, over stdio or HTTP:",
@@ -295,12 +294,9 @@ func (e *execution) textOptions(s *metrics.Summary, counted *target.Stats) outpu
 }
 
 // targetHint compares the demo target's own count with ours: every request,
-// those of the warm-up included, but none that opens a session.
-func targetHint(t target.Stats, snap *metrics.Snapshot) string {
-	received := t.Requests.Received
-	for _, method := range []string{"initialize", "server/discover"} {
-		received -= t.Methods[method].Received
-	}
+// those of the warm-up included, but not the one that opens each session.
+func targetHint(t target.Stats, snap *metrics.Snapshot, sessions int64) string {
+	received := t.Requests.Received - sessions
 	equal := "equal"
 	if received != snap.Requests {
 		equal = "not equal"

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -194,7 +195,7 @@ func (f *runFlags) suggest(ctx context.Context, s streams) error {
 		fmt.Fprintf(&b, "  %s(%s)\n", clean(tools[i].Name), clean(tools[i].arguments()))
 	}
 	if len(tools) > 0 {
-		fmt.Fprintf(&b, "for instance\n  mcpbench run -t %s %s", clean(tools[0].Name), f.targetText())
+		fmt.Fprintf(&b, "for instance\n  mcpbench run -t %s %s", shellQuote(clean(tools[0].Name)), f.targetText())
 	}
 	return usage("%s", b.String())
 }
@@ -203,11 +204,26 @@ func (f *runFlags) suggest(ctx context.Context, s streams) error {
 func (t *targetFlags) targetText() string {
 	switch {
 	case len(t.urls) > 0:
-		return "--url " + scenarios.MaskURL(t.urls[0])
+		return "--url " + shellQuote(scenarios.MaskURL(t.urls[0]))
 	case t.mcpConfig != "":
-		return "--mcp-config " + t.mcpConfig + " --server " + t.server
+		return "--mcp-config " + shellQuote(t.mcpConfig) + " --server " + shellQuote(t.server)
 	}
-	return "-- " + strings.Join(scenarios.MaskArguments(t.command), " ")
+	words := scenarios.MaskArguments(t.command)
+	for i, w := range words {
+		words[i] = shellQuote(w)
+	}
+	return "-- " + strings.Join(words, " ")
+}
+
+// plainWord needs no quotes in a shell.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// shellQuote writes a word so that a POSIX shell reads it as it is.
+func shellQuote(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // quickConfig is the target of the flags in the form of a quick run.

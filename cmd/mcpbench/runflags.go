@@ -26,7 +26,7 @@ type targetFlags struct {
 }
 
 func (t *targetFlags) register(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&t.urls, "url", nil, "URL of the MCP endpoint, or NAME=URL for one server of a scenario (repeat)")
+	fs.StringArrayVar(&t.urls, "url", nil, "`URL` of the MCP endpoint, or NAME=URL for one server of a scenario (repeat)")
 	fs.StringVar(&t.mcpConfig, "mcp-config", "", "editor configuration `FILE` to take the server from (.mcp.json and the like)")
 	fs.StringVar(&t.server, "server", "", "`NAME` of the server in --mcp-config")
 	fs.StringArrayVarP(&t.headers, "header", "H", nil, "HTTP header `K:V` for every request (repeat)")
@@ -145,6 +145,9 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and one rendered request of each step; nothing is sent")
 	withEnv(fs, "sessions", "rate", "arrivals", "duration", "iterations", "warmup", "get-stream", "grace", "pacer",
 		"procs", "http-engine", "in-flight", "out", "json", "progress", "log-format", "seed")
+	for _, name := range []string{"var", "tag"} {
+		fs.Lookup(name).DefValue = "" // pflag would show an empty list
+	}
 	for _, name := range []string{
 		"source-ip", "report", "prometheus", "only", "agents", "bus", "shard", "start-at",
 	} {
@@ -170,6 +173,8 @@ func (f *runFlags) validate(cmd *cobra.Command) error {
 		return usage("-d %v: must be positive", f.duration)
 	case f.warmup < 0 || f.grace < 0:
 		return usage("--warmup and --grace must not be negative")
+	case f.out == "":
+		return usage("-o: name a folder")
 	case f.inFlight < 1:
 		return usage("--in-flight %d: at least one is needed", f.inFlight)
 	case f.procs < 0:

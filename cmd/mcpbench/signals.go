@@ -20,7 +20,7 @@ const stopNowAfter = 2 * time.Second
 // SIGTERM, so that a server which f has started is closed in order. It is for
 // work outside a load.
 func interruptible(ctx context.Context, f func(context.Context) error) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	err := f(ctx)
 	if ctx.Err() != nil {
@@ -32,7 +32,7 @@ func interruptible(ctx context.Context, f func(context.Context) error) error {
 // errStopNow is the cause of a run that a second signal cut.
 var errStopNow = errors.New("stopped at once by a second signal")
 
-// signals turns SIGINT and SIGTERM into the three ways to stop a run: the first
+// signals turns SIGINT, SIGTERM and SIGHUP into the three ways to stop a run: the first
 // closes Stop (no new work, the grace period runs), the second cancels the
 // context (work in flight is cut), the third, or two seconds after the second,
 // calls abandon.
@@ -51,7 +51,7 @@ func watchSignals(ctx context.Context, notify func(string), abandon func(code in
 	stop := make(chan struct{})
 	s := &signals{Stop: stop, end: make(chan struct{})}
 	got := make(chan os.Signal, 3)
-	signal.Notify(got, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(got, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	s.done.Go(func() {
 		defer signal.Stop(got)
 		defer cancel(nil)

@@ -90,6 +90,9 @@ func ParseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
+// maxRate is the most arrivals per second that are paced.
+const maxRate = 1_000_000
+
 // ParseRate reads a number of arrivals per s, m or h and returns it per second.
 // A number without a unit counts per second when bare is set.
 func ParseRate(text string, bare bool) (float64, error) {
@@ -102,6 +105,8 @@ func ParseRate(text string, bare bool) (float64, error) {
 		return 0, fmt.Errorf("rates carry units, e.g. 200/s")
 	case v <= 0:
 		return 0, fmt.Errorf("a rate must be more than 0")
+	case v > maxRate:
+		return 0, fmt.Errorf("a rate must be at most %d/s", maxRate)
 	}
 	switch strings.TrimSpace(unit) {
 	case "s", "":
