@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -90,7 +91,14 @@ func runRun(cmd *cobra.Command, s streams, f *runFlags, args []string) error {
 	e := &execution{
 		streams: s, flags: f, scenario: sc, program: program, command: maskedCommand(cmd, args, f), failed: f.probeFailed,
 	}
-	return e.run(ctx)
+	if err := f.profiles.start(); err != nil {
+		return failure("%w", errors.Join(err, f.profiles.stop()))
+	}
+	err = e.run(ctx)
+	if perr := f.profiles.stop(); perr != nil && err == nil {
+		err = failure("write the profiles: %w", perr)
+	}
+	return err
 }
 
 func checkRunUsage(cmd *cobra.Command, s streams, f *runFlags, args []string) error {

@@ -110,6 +110,8 @@ type runFlags struct {
 	tags       map[string]string
 	dryRun     bool
 
+	profiles profiles
+
 	// probeFailed is why the server could not be asked for the tool's schema:
 	// the run then ends before it begins, with a summary that says so.
 	probeFailed error
@@ -143,6 +145,9 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
 	fs.StringToStringVar(&f.tags, "tag", nil, "label `K=V` kept with the results (repeat)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and one rendered request of each step; nothing is sent")
+	fs.StringVar(&f.profiles.cpu, "cpuprofile", "", "write a processor profile of mcpbench itself to `FILE`")
+	fs.StringVar(&f.profiles.mem, "memprofile", "", "write a heap profile of mcpbench itself to `FILE`")
+	fs.StringVar(&f.profiles.trace, "trace", "", "write an execution trace of mcpbench itself to `FILE`")
 	withEnv(fs, "sessions", "rate", "arrivals", "duration", "iterations", "warmup", "get-stream", "grace", "pacer",
 		"procs", "http-engine", "in-flight", "out", "json", "progress", "log-format", "seed")
 	for _, name := range []string{"var", "tag"} {
