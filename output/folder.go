@@ -20,6 +20,14 @@ import (
 // such a file; only a complete one is renamed to its final name.
 const partialSuffix = ".partial"
 
+// Files of a results folder.
+const (
+	runName      = "run.json"
+	summaryName  = "summary.json"
+	scenarioName = "scenario.resolved.yaml"
+	probeName    = "probe"
+)
+
 // NewRunID returns a new run id: a ULID, so that the names of results folders
 // sort by the time of their start.
 func NewRunID() string {
@@ -30,6 +38,7 @@ func NewRunID() string {
 // goroutine at a time.
 type Folder struct {
 	path string
+	lock *os.File // held from NewParquet to the last WriteRun, or nil
 }
 
 // Create makes the folder DIR/RUN_ID with all its parents and proves that
@@ -45,7 +54,7 @@ func Create(dir, runID string) (*Folder, error) {
 	if err := makeFolder(path); err != nil {
 		return nil, folderError(path, err)
 	}
-	probe := filepath.Join(path, "probe"+partialSuffix)
+	probe := filepath.Join(path, probeName+partialSuffix)
 	if err := os.WriteFile(probe, []byte(runID), 0o600); err != nil {
 		return nil, folderError(path, err)
 	}
@@ -59,13 +68,20 @@ func Create(dir, runID string) (*Folder, error) {
 func (f *Folder) Path() string { return f.path }
 
 // WriteRun writes run.json. It is called at the start and again at the end;
-// the later call replaces the file whole.
+// the later call replaces the file whole. With EndedAt set it is the last word
+// about the run: the lock that NewParquet took is given up, and the journal is
+// removed unless a segment is left that could not be compacted. It then comes
+// after Parquet.Close, WriteRuns and WriteSummary, so that a kill before it
+// leaves a folder that Recover finishes.
 func (f *Folder) WriteRun(r *RunFile) error {
 	data, err := encodeJSON(r.normal())
 	if err != nil {
 		return fmt.Errorf("encode run.json: %w", err)
 	}
-	return f.write("run.json", data)
+	if err := f.write(runName, data); err != nil || r.EndedAt == nil {
+		return err
+	}
+	return f.endRun()
 }
 
 // WriteSummary writes summary.json, the same object that WriteJSON prints.
@@ -74,12 +90,12 @@ func (f *Folder) WriteSummary(s *metrics.Summary) error {
 	if err != nil {
 		return fmt.Errorf("encode summary.json: %w", err)
 	}
-	return f.write("summary.json", data)
+	return f.write(summaryName, data)
 }
 
 // WriteScenario writes scenario.resolved.yaml. The caller has masked secrets.
 func (f *Folder) WriteScenario(yaml []byte) error {
-	return f.write("scenario.resolved.yaml", yaml)
+	return f.write(scenarioName, yaml)
 }
 
 // write puts a file in place whole or not at all.

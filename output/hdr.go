@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -119,4 +120,59 @@ func appendZigZag(dst []byte, v int64) []byte {
 		u >>= 7
 	}
 	return append(dst, byte(u))
+}
+
+// maxHistogramCells bounds what decodeHistogram makes: ours have 3,400 to 25,000 cells.
+const maxHistogramCells = 1 << 20
+
+// decodeHistogram is the inverse of appendHistogram.
+func decodeHistogram(data []byte) (*hdrhistogram.Histogram, error) {
+	var header hdrHeader
+	n, err := binary.Decode(data, binary.BigEndian, &header)
+	if err != nil {
+		return nil, fmt.Errorf("decode histogram: %w", err)
+	}
+	if header.Cookie != hdrCookie || header.SignificantDigits < 1 || header.SignificantDigits > 5 ||
+		header.Lowest < 1 || header.Highest < 2*header.Lowest {
+		return nil, errHistogram
+	}
+	h := hdrhistogram.New(header.Lowest, header.Highest, int(header.SignificantDigits))
+	s := h.Export()
+	if len(s.Counts) > maxHistogramCells {
+		return nil, errHistogram
+	}
+	at := uint64(0)
+	for rest := data[n:]; len(rest) > 0; {
+		v, size := zigZag(rest)
+		switch cells := uint64(len(s.Counts)); {
+		case size == 0, v >= 0 && at >= cells, v < 0 && uint64(-v) > cells-at:
+			return nil, errHistogram
+		case v < 0:
+			at += uint64(-v)
+		default:
+			s.Counts[at] = v
+			at++
+		}
+		rest = rest[size:]
+	}
+	return hdrhistogram.Import(s), nil
+}
+
+var errHistogram = errors.New("decode histogram: these bytes are none that mcpbench writes")
+
+// zigZag is the inverse of appendZigZag; size is 0 when data ends too early.
+func zigZag(data []byte) (v int64, size int) {
+	const lastByte = 8 // holds eight bits
+	var u uint64
+	for i, b := range data {
+		if i == lastByte {
+			u |= uint64(b) << (7 * lastByte)
+		} else {
+			u |= uint64(b&0x7f) << (7 * i)
+		}
+		if i == lastByte || b < 0x80 {
+			return int64(u>>1) ^ -int64(u&1), i + 1
+		}
+	}
+	return 0, 0
 }

@@ -2,22 +2,20 @@ package output
 
 import (
 	"errors"
-	"fmt"
-	"sync/atomic"
 	"time"
-
-	"github.com/parquet-go/parquet-go"
 
 	"mcpbench/metrics"
 )
 
-// Default sizes of the parts.
+// Default sizes of journal segments and of the parts made of them.
 const (
 	defaultRowGroupRows = 256 << 10
 	defaultPartRows     = 1 << 20
+	defaultSegmentBytes = 256 << 20
+	defaultBacklog      = 2
 )
 
-// ParquetConfig configures a Parquet sink. Folder, RunID and Catalog are needed.
+// ParquetConfig configures the recording of a run. Folder, RunID and Catalog are needed.
 type ParquetConfig struct {
 	Folder  *Folder
 	RunID   string
@@ -25,32 +23,57 @@ type ParquetConfig struct {
 	Catalog *metrics.Catalog
 	// T0 is the wall time of offset 0; see also SetT0.
 	T0 time.Time
-	// Run goes into the metadata of each file as mcpbench.run, without the
-	// parts that are not known before the end. nil leaves it out.
+	// Warmup is the length of the warm-up phase, for the summary of a run that
+	// is killed.
+	Warmup time.Duration
+	// Run goes into the journal and into the metadata of each file as
+	// mcpbench.run, without the parts that are not known before the end. nil
+	// leaves it out. It is copied.
 	Run *RunFile
-	// RowGroupRows and PartRows bound a row group and a part; 0 is 262144 and
-	// 1048576. A part holds whole row groups: PartRows is rounded down to a
-	// multiple of RowGroupRows, at least one.
-	RowGroupRows, PartRows int
+	// RowGroupRows bounds a row group; 0 is 262144.
+	RowGroupRows int
+	// A journal segment is sealed, and becomes one part of each table, when it
+	// has at least PartRows rows of all tables together or SegmentBytes bytes;
+	// 0 is 1048576 rows and 256 MiB.
+	PartRows     int
+	SegmentBytes int64
+	// Backlog is how many sealed segments may wait for their compaction, besides
+	// the one being compacted; 0 is 2. When there are as many, Write waits, and
+	// Waits counts it. The journal takes at most Backlog+2 segments on disk.
+	Backlog int
+
+	// Of tests: see createSegment and compactSegment.
+	create func(path string) (segmentFile, error)
+	step   func(string) error
 }
 
-// Parquet writes the tables requests, iterations, sessions, intervals and
-// load of a run as it goes. It holds the samples of at most two row groups. Its
-// methods are for one goroutine, but SetT0 is for any. Close ends the
-// goroutine that writes the requests and must always be called.
+// meta is the metadata of the first segment.
+func (c *ParquetConfig) meta() journalMeta {
+	m := journalMeta{
+		SchemaVersion: SchemaVersion, RunID: c.RunID, Agent: c.Agent, T0: c.T0.UnixMicro(), Warmup: c.Warmup,
+		GroupRows: c.RowGroupRows, Catalog: c.Catalog,
+	}
+	if m.Agent == "" {
+		m.Agent = "local"
+	}
+	if m.GroupRows <= 0 {
+		m.GroupRows = defaultRowGroupRows
+	}
+	if c.Run != nil {
+		m.Run = c.Run.normal()
+	}
+	return m
+}
+
+// Parquet records a run: what it is given is in the journal, and so survives
+// the end of this process, when the call returns. Segments of the journal
+// become Parquet parts of the tables requests, iterations, sessions, intervals
+// and load in the background. Its methods are for one goroutine, but SetT0 and
+// Waits are for any. Close ends the goroutine of the compaction and must
+// always be called; then Folder.WriteRun with the time of the end gives the
+// folder free.
 type Parquet struct {
-	catalog *metrics.Catalog
-	t0      atomic.Int64 // Unix microseconds
-
-	requests   *requestTable
-	iterations *partWriter[iterationRow]
-	sessions   *partWriter[sessionRow]
-	intervals  *partWriter[intervalRow]
-	load       *partWriter[loadRow]
-
-	iterationRows rowBuffer[iterationRow, iterationNulls]
-	sessionRows   rowBuffer[sessionRow, sessionNulls]
-	encoder       histEncoder
+	journal *journal
 }
 
 var (
@@ -59,141 +82,42 @@ var (
 	_ metrics.LoadSink     = (*Parquet)(nil)
 )
 
-// NewParquet makes the folder and the first part of every table, so that a
-// path that cannot be written is known before the load begins.
+// NewParquet locks the folder for this run and begins the journal, so that a
+// path that cannot be written is known before the load begins. The error is
+// ErrRunning when another process holds the lock.
 func NewParquet(c ParquetConfig) (*Parquet, error) {
-	if c.Folder == nil || c.Catalog == nil {
-		return nil, errors.New("open Parquet tables: need a results folder and a catalog")
+	if c.Folder == nil || c.Catalog == nil || c.RunID == "" {
+		return nil, errors.New("open the journal: need a results folder, a run id and a catalog")
 	}
-	tc, err := c.tables()
+	j, err := startJournal(c)
 	if err != nil {
 		return nil, err
 	}
-	p := &Parquet{catalog: c.Catalog}
-	p.SetT0(c.T0)
-	var errs [5]error
-	requests, err := newTable[requestRow](tc, "requests", sortByStart)
-	errs[0] = err
-	p.iterations, errs[1] = newTable[iterationRow](tc, "iterations")
-	p.sessions, errs[2] = newTable[sessionRow](tc, "sessions")
-	p.intervals, errs[3] = newTable[intervalRow](tc, "intervals")
-	p.load, errs[4] = newTable[loadRow](tc, "load")
-	if err := errors.Join(errs[:]...); err != nil {
-		requests.abandon(err)
-		p.iterations.abandon(err)
-		p.sessions.abandon(err)
-		p.intervals.abandon(err)
-		p.load.abandon(err)
-		return nil, err
-	}
-	p.requests = startRequests(&requestWriter{partWriter: requests, catalog: c.Catalog, runID: c.RunID, t0: &p.t0})
-	return p, nil
+	return &Parquet{journal: j}, nil
 }
 
-func (c *ParquetConfig) tables() (tableConfig, error) {
-	groupRows, partRows := c.RowGroupRows, c.PartRows
-	if groupRows <= 0 {
-		groupRows = defaultRowGroupRows
-	}
-	if partRows <= 0 {
-		partRows = defaultPartRows
-	}
-	agent := c.Agent
-	if agent == "" {
-		agent = "local"
-	}
-	tc := tableConfig{
-		folder: c.Folder.Path(), agent: agent,
-		groupRows: int64(groupRows), perPart: int64(max(partRows-partRows%groupRows, groupRows)),
-		metadata: map[string]string{
-			"mcpbench.schema_version": fmt.Sprint(SchemaVersion),
-			"mcpbench.agent":          agent,
-		},
-	}
-	if c.Run != nil {
-		data, err := c.Run.MarshalCompact()
-		if err != nil {
-			return tableConfig{}, err
-		}
-		tc.metadata["mcpbench.run"] = string(data)
-		tc.version = c.Run.Mcpbench
-	}
-	return tc, nil
+// SetT0 sets the wall time of offset 0. It must be set before the first Write.
+func (p *Parquet) SetT0(t0 time.Time) { p.journal.t0.Store(t0.UnixMicro()) }
+
+// Write takes one batch of samples with one system call. It returns the first
+// failure of the journal or of the compaction, naming the file. After a
+// failure nothing more is written; everything before it is kept.
+func (p *Parquet) Write(batch []metrics.Sample) error { return p.journal.write(batch) }
+
+// WriteIntervals takes the figures of finished seconds.
+func (p *Parquet) WriteIntervals(rows []metrics.Interval) error {
+	return p.journal.writeIntervals(rows)
 }
 
-// SetT0 sets the wall time of offset 0. Rows of the requests table take it
-// when their row group is written, so it must be set before the first Write
-// at the latest.
-func (p *Parquet) SetT0(t0 time.Time) { p.t0.Store(t0.UnixMicro()) }
+// WriteLoad takes the load rows of finished seconds.
+func (p *Parquet) WriteLoad(rows []metrics.LoadRow) error { return p.journal.writeLoad(rows) }
 
-// Write takes one batch of samples. Samples of kind connect make no row. It
-// returns the first failure of any table, naming the file; later rows of that
-// table are not written any more.
-func (p *Parquet) Write(batch []metrics.Sample) error {
-	for i := range batch {
-		s := &batch[i]
-		switch s.Kind {
-		case metrics.KindStep:
-			p.requests.add(s)
-		case metrics.KindIteration:
-			p.addIteration(s)
-		case metrics.KindSession:
-			p.addSession(s)
-		case metrics.KindConnect:
-		}
-	}
-	p.iterationRows.flush(p.iterations)
-	p.sessionRows.flush(p.sessions)
-	return errors.Join(p.requests.err, p.iterations.err, p.sessions.err)
+// Waits returns how often Write had to wait for the compaction, and how long
+// in all.
+func (p *Parquet) Waits() (n int64, total time.Duration) {
+	return p.journal.waits.Load(), time.Duration(p.journal.waited.Load())
 }
 
-// Close completes all tables. A table that could not be written whole keeps
-// its last part under a name that no reader takes for a table.
-func (p *Parquet) Close() error {
-	return errors.Join(p.requests.close(), p.iterations.close(), p.sessions.close(),
-		p.intervals.close(), p.load.close())
-}
-
-// rowBuffer collects converted rows and the block that their nullable columns
-// point into. Both are reused, so that a row costs no allocation.
-type rowBuffer[Row, Nulls any] struct {
-	rows  []Row
-	nulls [chunkRows]Nulls
-}
-
-// next returns an empty row and the block for its nullable columns. The caller
-// flushes when full reports true.
-func (b *rowBuffer[Row, Nulls]) next() (*Row, *Nulls) {
-	var row Row
-	if b.rows == nil {
-		b.rows = make([]Row, 0, chunkRows)
-	}
-	b.rows = append(b.rows, row)
-	i := len(b.rows) - 1
-	return &b.rows[i], &b.nulls[i]
-}
-
-func (b *rowBuffer[Row, Nulls]) full() bool { return len(b.rows) == chunkRows }
-
-// flush writes the rows; the table keeps its own error.
-func (b *rowBuffer[Row, Nulls]) flush(t *partWriter[Row]) {
-	_ = t.write(b.rows)
-	b.rows = b.rows[:0]
-}
-
-// set stores v in place and returns a pointer to it: the value of a nullable column.
-func set[T any](place *T, v T) *T {
-	*place = v
-	return place
-}
-
-// setNonzero is set for columns in which 0 means that there was no such thing.
-func setNonzero[T comparable](place *T, v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return set(place, v)
-}
-
-var sortByStart = parquet.SortingWriterConfig(parquet.SortingColumns(parquet.Ascending("start_offset_ns")))
+// Close compacts what is in the journal and waits for it. When that fails, the
+// segments stay, and Recover can finish them later.
+func (p *Parquet) Close() error { return p.journal.close() }

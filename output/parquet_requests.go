@@ -2,46 +2,12 @@ package output
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"mcpbench/metrics"
 )
-
-// requestTable collects the samples of one row group and hands them to a
-// goroutine of its own, which sorts and writes them: a row group takes some
-// tenths of a second, and the collector must not stand still that long.
-// Samples come in the order of their ends, and a slab of them may be older
-// than the one before it, so only a whole row group can be sorted.
-//
-// There are two blocks of samples, so that at most two row groups are in
-// memory; when one is full before the other is written, add waits.
-type requestTable struct {
-	pending []metrics.Sample
-	limit   int   // rows of a row group
-	err     error // first failure that came back
-
-	full    chan []metrics.Sample // to the goroutine, which ends when it is closed
-	written chan block            // back from it
-}
-
-// block is a block of samples that was written, empty again.
-type block struct {
-	samples []metrics.Sample
-	err     error
-}
-
-// requestWriter is what the goroutine of a requestTable owns.
-type requestWriter struct {
-	*partWriter[requestRow]
-	catalog *metrics.Catalog
-	runID   string
-	t0      *atomic.Int64
-	order   []orderKey
-	buffer  rowBuffer[requestRow, requestNulls]
-	checks  []checkRow
-}
 
 // orderKey is kept apart from the samples, which are costly to move.
 type orderKey struct {
@@ -56,91 +22,53 @@ type requestNulls struct {
 	tags                                      map[string]string
 }
 
-// startRequests starts the goroutine; requestTable.close ends it.
-func startRequests(w *requestWriter) *requestTable {
-	r := &requestTable{
-		limit:   int(w.groups),
-		full:    make(chan []metrics.Sample),
-		written: make(chan block, 1),
+// writeGroup writes the pending requests as one row group, sorted by their
+// starts. Samples come in the order of their ends, and a slab of them may be
+// older than the one before it, so only a whole row group can be sorted.
+func (t *segmentTables) writeGroup() error {
+	p, err := t.openRequests()
+	if err != nil {
+		return err
 	}
-	r.written <- block{} // the second block
-	go func() {
-		for samples := range r.full {
-			w.writeGroup(samples)
-			clear(samples) // lets go of what the samples point to
-			r.written <- block{samples: samples[:0], err: w.err}
-		}
-		r.written <- block{err: w.close()}
-		close(r.written)
-	}()
-	return r
-}
-
-// add takes one request. Skipped steps are no requests and make no row.
-func (r *requestTable) add(s *metrics.Sample) {
-	if s.Outcome == metrics.Skipped || r.err != nil {
-		return
+	b := t.block
+	b.order = b.order[:0]
+	for i := range b.pending {
+		b.order = append(b.order, orderKey{b.pending[i].Start, i})
 	}
-	r.pending = append(r.pending, *s)
-	if len(r.pending) == r.limit {
-		r.handOver()
-	}
-}
-
-func (r *requestTable) handOver() {
-	back := <-r.written
-	r.full <- r.pending
-	r.pending, r.err = back.samples, back.err
-}
-
-// close writes what is pending, completes the table and waits for the goroutine.
-func (r *requestTable) close() error {
-	if len(r.pending) > 0 && r.err == nil {
-		r.handOver()
-	}
-	close(r.full)
-	for back := range r.written {
-		if back.err != nil {
-			r.err = back.err // the last one is that of the whole table
-		}
-	}
-	return r.err
-}
-
-// writeGroup writes samples as one row group, sorted by their starts.
-func (r *requestWriter) writeGroup(samples []metrics.Sample) {
-	r.order = r.order[:0]
-	for i := range samples {
-		r.order = append(r.order, orderKey{samples[i].Start, i})
-	}
-	slices.SortFunc(r.order, func(a, b orderKey) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.index, b.index))
+	slices.SortFunc(b.order, func(x, y orderKey) int {
+		return cmp.Or(cmp.Compare(x.start, y.start), cmp.Compare(x.index, y.index))
 	})
-	for _, k := range r.order {
-		row, nulls := r.buffer.next()
-		r.fill(row, nulls, &samples[k.index])
-		if r.buffer.full() {
-			r.flushRows()
+	for _, k := range b.order {
+		row, nulls := b.requestRows.next()
+		t.fillRequest(row, nulls, &b.pending[k.index])
+		if len(b.requestRows.rows) == chunkRows {
+			t.flushRequests(p)
 		}
 	}
-	r.flushRows()
-	r.endGroup()
+	t.flushRequests(p)
+	p.endGroup()
+	clear(b.pending) // lets go of what the samples point to
+	b.pending = b.pending[:0]
+	return p.err
 }
 
-func (r *requestWriter) flushRows() {
-	r.buffer.flush(r.partWriter)
-	r.checks = r.checks[:0]
+// flushRequests writes one chunk and lets others run first: nobody waits for
+// the compaction, and it must not make anybody wait.
+func (t *segmentTables) flushRequests(p *part[requestRow]) {
+	t.block.requestRows.flush(p)
+	t.block.checks = t.block.checks[:0]
+	runtime.Gosched()
 }
 
-func (r *requestWriter) fill(row *requestRow, nulls *requestNulls, s *metrics.Sample) {
-	c := r.catalog
+func (t *segmentTables) fillRequest(row *requestRow, nulls *requestNulls, s *metrics.Sample) {
+	c := t.catalog
 	group, step := &c.Groups[s.Group], &c.Steps[s.Step]
-	row.RunID, row.Group, row.Flow, row.Step = r.runID, group.Name, group.Flow, step.ID
+	row.RunID, row.Group, row.Flow, row.Step = t.runID, group.Name, group.Flow, step.ID
 	row.Trial, row.Target = int32(s.Trial), toInt32(group.Target)
 	row.ProtocolVersion = c.Protocols[s.Proto]
 	row.Transport = c.Targets[group.Target].Transport
 	row.Session, row.Iteration, row.Seq = sessionNumber(s), toInt64(s.Iteration), int64(s.Seq)
-	row.StartedAt = r.t0.Load() + floorMicro(s.Start)
+	row.StartedAt = t.t0 + floorMicro(s.Start)
 	row.Start = int64(s.Start)
 	if late, open := s.Lateness(); open {
 		queued, _ := s.Queued()
@@ -161,7 +89,7 @@ func (r *requestWriter) fill(row *requestRow, nulls *requestNulls, s *metrics.Sa
 	row.RequestBytes, row.ResponseBytes = toInt32(s.BytesOut), toInt32(s.BytesIn)
 	row.Notifications, row.Progress = int32(s.Notifications), int32(s.Progress)
 	row.Warmup = s.Phase != metrics.PhaseMeasured
-	row.Checks = r.verdicts(s, step.Checks)
+	row.Checks = t.verdicts(s, step.Checks)
 	if x := s.Extra; x != nil {
 		if s.HasConnect {
 			row.Connect = set(&nulls.connect, int64(x.Connect))
@@ -186,16 +114,17 @@ func tagsOf(s *metrics.Sample, step *metrics.StepInfo) map[string]string {
 
 // verdicts returns one row for each check of the step: none when the outcome
 // carries no verdicts, all failed when no answer could be checked.
-func (r *requestWriter) verdicts(s *metrics.Sample, names []string) []checkRow {
+func (t *segmentTables) verdicts(s *metrics.Sample, names []string) []checkRow {
 	if len(names) == 0 || !s.Outcome.CountsChecks() {
 		return nil
 	}
-	first := len(r.checks)
+	b := t.block
+	first := len(b.checks)
 	for i, name := range names {
 		ok := s.Outcome.Answered() && s.ChecksFailed&(1<<i) == 0
-		r.checks = append(r.checks, checkRow{Name: name, OK: ok})
+		b.checks = append(b.checks, checkRow{Name: name, OK: ok})
 	}
-	return r.checks[first:len(r.checks):len(r.checks)]
+	return b.checks[first:len(b.checks):len(b.checks)]
 }
 
 // sessionNumber is -1 for a request that came to no session: the column is

@@ -10,11 +10,12 @@ import (
 // WriteRuns writes the runs table, one row a trial of s, as one complete file.
 // It belongs to the end of a run: the summary is made after the sinks are closed.
 func WriteRuns(c ParquetConfig, s *metrics.Summary) error {
-	tc, err := c.tables()
+	meta := c.meta()
+	tc, err := tablesOf(c.Folder.Path(), &meta)
 	if err != nil {
 		return err
 	}
-	t, err := newTable[runRow](tc, "runs")
+	p, err := newPart[runRow](tc, "runs", 0)
 	if err != nil {
 		return err
 	}
@@ -22,8 +23,11 @@ func WriteRuns(c ParquetConfig, s *metrics.Summary) error {
 	for i := range s.Trials {
 		fillRun(&rows[i], &c, s, &s.Trials[i])
 	}
-	_ = t.write(rows) // close returns the table's error
-	return t.close()
+	p.write(rows)
+	if err := p.complete(); err != nil {
+		return err
+	}
+	return p.publish()
 }
 
 func fillRun(row *runRow, c *ParquetConfig, s *metrics.Summary, t *metrics.TrialSummary) {

@@ -7,9 +7,8 @@ type iterationNulls struct {
 	failedStep                          string
 }
 
-func (p *Parquet) addIteration(s *metrics.Sample) {
-	group := &p.catalog.Groups[s.Group]
-	row, nulls := p.iterationRows.next()
+func fillIteration(row *iterationRow, nulls *iterationNulls, s *metrics.Sample, cat *metrics.Catalog) {
+	group := &cat.Groups[s.Group]
 	row.Trial, row.Group, row.Flow = int32(s.Trial), group.Name, group.Flow
 	row.Iteration = toInt64(s.Iteration)
 	outcome := s.IterOutcome()
@@ -25,13 +24,10 @@ func (p *Parquet) addIteration(s *metrics.Sample) {
 	}
 	row.Outcome = outcome.String()
 	if s.Step != metrics.NoStep {
-		row.FailedStep = set(&nulls.failedStep, p.catalog.Steps[s.Step].ID)
+		row.FailedStep = set(&nulls.failedStep, cat.Steps[s.Step].ID)
 	}
 	row.Steps = int32(s.Seq)
 	row.Warmup = s.Phase != metrics.PhaseMeasured
-	if p.iterationRows.full() {
-		p.iterationRows.flush(p.iterations)
-	}
 }
 
 type sessionNulls struct {
@@ -39,12 +35,8 @@ type sessionNulls struct {
 	requested, negotiated, era, errMessage string
 }
 
-func (p *Parquet) addSession(s *metrics.Sample) {
-	if s.Extra == nil || s.Extra.Session == nil {
-		return // by contract it is there
-	}
+func fillSession(row *sessionRow, nulls *sessionNulls, s *metrics.Sample) {
 	info := s.Extra.Session
-	row, nulls := p.sessionRows.next()
 	row.Session, row.Trial = sessionNumber(s), int32(s.Trial)
 	row.Server, row.Transport = info.Server, info.Transport
 	row.Requested = setNonzero(&nulls.requested, info.Requested)
@@ -56,7 +48,4 @@ func (p *Parquet) addSession(s *metrics.Sample) {
 	row.Handshake = setNonzero(&nulls.handshake, int64(info.Handshake))
 	row.Outcome, row.Error = s.Outcome.String(), setNonzero(&nulls.errMessage, s.Extra.Message)
 	row.Requests, row.EndReason, row.ExitCode = info.Requests, info.EndReason, info.ExitCode
-	if p.sessionRows.full() {
-		p.sessionRows.flush(p.sessions)
-	}
 }

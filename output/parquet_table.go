@@ -14,40 +14,61 @@ import (
 // enough to stay in the cache.
 const chunkRows = 256
 
-// partWriter writes one table as a row of parts. A part has its final name only
-// when it is complete: it is written under a name of its own, closed with its
-// footer, synced and renamed. After a failure nothing more is written, and the
-// part at hand keeps the name of an unfinished file.
-type partWriter[T any] struct {
-	folder   string // TABLE/agent=NAME
-	groups   int64  // rows a row group
-	partRows int64
-	options  []parquet.WriterOption
-
+// part is one file of a table. It has its final name only when it is complete:
+// it is written under a name of its own, closed with its footer and synced
+// (complete), and then renamed (publish). After a failure nothing more is
+// written, and the file keeps the name of an unfinished one.
+type part[T any] struct {
+	path   string
 	writer *parquet.GenericWriter[T]
-	file   *os.File // of the open part, nil between parts
-	part   int
-	rows   int64 // in the open part
+	file   *os.File // nil once it is complete or given up
 	err    error
 }
 
 // tableConfig is what all tables of a run share.
 type tableConfig struct {
-	folder             string // of the run
-	agent              string
-	version            string // ours, for created_by
-	metadata           map[string]string
-	groupRows, perPart int64
+	folder    string // of the run
+	agent     string
+	version   string // ours, for created_by
+	metadata  map[string]string
+	groupRows int64
 }
 
-// newTable makes the folder of a table and opens its first part, so that a
-// path that cannot be written is known before the load begins and an empty
-// table still leaves its schema.
-func newTable[T any](c tableConfig, name string, options ...parquet.WriterOption) (*partWriter[T], error) {
-	t := &partWriter[T]{
-		folder:   filepath.Join(c.folder, name, "agent="+c.agent),
-		groups:   c.groupRows,
-		partRows: c.perPart,
+// tablesOf reads the settings of all tables from the metadata of a journal.
+func tablesOf(folder string, m *journalMeta) (tableConfig, error) {
+	tc := tableConfig{
+		folder: folder, agent: m.Agent, groupRows: int64(m.GroupRows),
+		metadata: map[string]string{
+			"mcpbench.schema_version": fmt.Sprint(SchemaVersion),
+			"mcpbench.agent":          m.Agent,
+		},
+	}
+	if tc.groupRows <= 0 {
+		tc.groupRows = defaultRowGroupRows
+	}
+	if m.Run != nil {
+		data, err := m.Run.MarshalCompact()
+		if err != nil {
+			return tableConfig{}, err
+		}
+		tc.metadata["mcpbench.run"] = string(data)
+		tc.version = m.Run.Mcpbench
+	}
+	return tc, nil
+}
+
+// tableFolder is where the parts of a table are.
+func (c *tableConfig) tableFolder(table string) string {
+	return filepath.Join(c.folder, table, "agent="+c.agent)
+}
+
+func partName(number int) string { return fmt.Sprintf("part-%05d.parquet", number) }
+
+// newPart makes the folder of a table and opens a part in it.
+func newPart[T any](c tableConfig, table string, number int, options ...parquet.WriterOption) (*part[T], error) {
+	folder := c.tableFolder(table)
+	if err := makeFolder(folder); err != nil {
+		return nil, folderError(folder, err)
 	}
 	options = append(options,
 		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
@@ -58,97 +79,69 @@ func newTable[T any](c tableConfig, name string, options ...parquet.WriterOption
 	for key, value := range c.metadata {
 		options = append(options, parquet.KeyValueMetadata(key, value))
 	}
-	if err := makeFolder(t.folder); err != nil {
-		return nil, folderError(t.folder, err)
-	}
-	t.options = options
-	return t, t.open()
-}
-
-func (t *partWriter[T]) path() string {
-	return filepath.Join(t.folder, fmt.Sprintf("part-%05d.parquet", t.part))
-}
-
-func (t *partWriter[T]) open() error {
-	file, err := os.Create(filepath.Clean(t.path() + partialSuffix))
+	p := &part[T]{path: filepath.Join(folder, partName(number))}
+	file, err := os.Create(filepath.Clean(p.path + partialSuffix))
 	if err != nil {
-		t.err = writeError(t.path(), err)
-		return t.err
+		return nil, writeError(p.path, err)
 	}
-	t.file = file
-	t.rows = 0
+	p.file = file
 	// A new writer for each part: Reset of parquet-go 0.32 forgets which columns
 	// the row groups are sorted by, and names another.
-	t.writer = parquet.NewGenericWriter[T](file, t.options...)
-	return nil
+	p.writer = parquet.NewGenericWriter[T](file, options...)
+	return p, nil
 }
 
-// write appends rows and begins new parts where the old one is full. It does
-// not keep rows.
-func (t *partWriter[T]) write(rows []T) error {
-	for len(rows) > 0 && t.err == nil {
-		if t.file == nil && t.open() != nil {
-			break
-		}
-		n := min(int64(len(rows)), t.partRows-t.rows)
-		if _, err := t.writer.Write(rows[:n]); err != nil {
-			t.err = writeError(t.path(), err)
-			break
-		}
-		rows = rows[n:]
-		t.rows += n
-		if t.rows == t.partRows {
-			t.finish()
-		}
+// write appends rows. It does not keep them. The part keeps its first error.
+func (p *part[T]) write(rows []T) {
+	if p.err != nil || len(rows) == 0 {
+		return
 	}
-	return t.err
+	if _, err := p.writer.Write(rows); err != nil {
+		p.err = writeError(p.path, err)
+	}
 }
 
 // endGroup closes the row group at hand.
-func (t *partWriter[T]) endGroup() {
-	if t.err != nil || t.file == nil {
+func (p *part[T]) endGroup() {
+	if p.err != nil {
 		return
 	}
-	if err := t.writer.Flush(); err != nil {
-		t.err = writeError(t.path(), err)
+	if err := p.writer.Flush(); err != nil {
+		p.err = writeError(p.path, err)
 	}
 }
 
-// finish completes the open part.
-func (t *partWriter[T]) finish() {
-	file := t.file
-	t.file = nil
-	if err := t.writer.Close(); err != nil {
-		t.err = writeError(t.path(), errors.Join(err, file.Close()))
-		return
+// complete makes the file whole and durable, still under its unfinished name.
+func (p *part[T]) complete() error {
+	if p.err == nil {
+		p.err = p.writer.Close()
 	}
-	if err := publish(file, t.path()); err != nil {
-		t.err = writeError(t.path(), err)
-		return
+	if p.err == nil {
+		p.err = p.file.Sync()
 	}
-	t.part++
+	file := p.file
+	p.file = nil
+	if p.err = errors.Join(p.err, file.Close()); p.err != nil {
+		p.err = writeError(p.path, p.err)
+	}
+	return p.err
 }
 
-// close completes the table, or leaves its last part unfinished after a
-// failure, and returns the first failure.
-func (t *partWriter[T]) close() error {
-	if t.file == nil {
-		return t.err
+// publish gives a complete part its final name. What had that name is replaced.
+func (p *part[T]) publish() error {
+	if err := os.Rename(p.path+partialSuffix, p.path); err != nil {
+		return writeError(p.path, err)
 	}
-	if t.err != nil {
-		file := t.file
-		t.file = nil
-		return errors.Join(t.err, file.Close())
+	if err := syncDir(filepath.Dir(p.path)); err != nil {
+		return writeError(p.path, err)
 	}
-	t.finish()
-	return t.err
+	return nil
 }
 
-// abandon closes the open part and leaves it unfinished. The table may be nil.
-func (t *partWriter[T]) abandon(cause error) {
-	if t == nil || t.file == nil {
-		return
+// abandon closes the file and leaves it unfinished.
+func (p *part[T]) abandon() {
+	if p.file != nil {
+		_ = p.file.Close() // it is given up: the cause is what the caller reports
+		p.file = nil
 	}
-	t.err = cause
-	_ = t.close() // the cause is what the caller reports
 }

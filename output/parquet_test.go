@@ -20,7 +20,7 @@ import (
 )
 
 func TestRequestsRoundTrip(t *testing.T) {
-	sink := newSink(t, output.ParquetConfig{RowGroupRows: 300, PartRows: 900})
+	sink := newSink(t, output.ParquetConfig{RowGroupRows: 300})
 	samples := randomSamples(2000, 7)
 	for batch := samples; len(batch) > 0; batch = batch[min(128, len(batch)):] {
 		if err := sink.Write(batch[:min(128, len(batch))]); err != nil {
@@ -55,17 +55,12 @@ func TestRequestsRoundTrip(t *testing.T) {
 }
 
 func TestPartsAreCompleteAndBounded(t *testing.T) {
-	sink := newSink(t, output.ParquetConfig{RowGroupRows: 100, PartRows: 250}) // a part is 2 whole groups
+	sink := newSink(t, output.ParquetConfig{RowGroupRows: 100, PartRows: 200}) // of all tables together
 	for i, s := range randomSamples(500, 3) {
 		s.Outcome = metrics.OK
 		s.Iteration = uint64(i)
 		if err := sink.Write([]metrics.Sample{s}); err != nil {
 			t.Fatal(err)
-		}
-	}
-	for _, name := range sink.parts(t, "iterations") {
-		if !strings.HasSuffix(name, ".partial") {
-			t.Errorf("%s has its final name before it is complete", name)
 		}
 	}
 	if err := sink.Close(); err != nil {
@@ -279,28 +274,47 @@ func sameHistogram(t *testing.T, want *hdrhistogram.Histogram, payload string) {
 	}
 }
 
-func TestFailedTableIsNotNamedComplete(t *testing.T) {
+func TestFailedCompactionKeepsItsSegment(t *testing.T) {
 	sink := newSink(t, output.ParquetConfig{RowGroupRows: 10, PartRows: 10})
-	// The next part cannot be opened: a folder has its name.
-	if err := os.Mkdir(filepath.Join(sink.dir, "requests", "agent=local", "part-00001.parquet.partial"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	samples := randomSamples(100, 9)
 	for i := range samples {
 		samples[i].Outcome = metrics.OK
 	}
-	werr := sink.Write(samples)
-	if werr == nil || !strings.Contains(werr.Error(), "part-00001.parquet") {
-		t.Errorf("Write: got error %v, want one that names the file", werr)
+	if err := sink.Write(samples[:10]); err != nil {
+		t.Fatal(err)
 	}
-	if err := sink.Close(); err == nil {
-		t.Error("Close: got no error after a failed write")
+	// The next part cannot be opened: a folder has its name.
+	blocked := filepath.Join(sink.dir, "requests", "agent=local", "part-00001.parquet.partial")
+	if err := os.MkdirAll(blocked, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := sink.Write(samples[10:]); err != nil {
+		t.Fatal(err)
+	}
+	if err := sink.Close(); err == nil || !strings.Contains(err.Error(), "part-00001.parquet") {
+		t.Errorf("Close: got error %v, want one that names the file", err)
+	}
+	if err := sink.Write(samples); err == nil {
+		t.Error("Write: got no error after a failure")
 	}
 	if n := openParquet(t, sink.parts(t, "requests")[0]).NumRows(); n != 10 {
 		t.Errorf("first part: %d rows, want 10", n)
 	}
-	if _, err := os.Stat(filepath.Join(sink.dir, "requests", "agent=local", "part-00001.parquet")); err == nil {
-		t.Error("a part that failed has a final name")
+	if err := os.Remove(blocked); err != nil {
+		t.Fatal(err)
 	}
-	openParquet(t, sink.parts(t, "iterations")[0]) // the other tables are whole
+	ended := t0
+	if err := sink.folder.WriteRun(&output.RunFile{RunID: "RUN", Verdict: "error", EndedAt: &ended}); err != nil {
+		t.Fatal(err)
+	}
+	report, done, err := output.Complete(sink.dir)
+	if err != nil || !done || report.Rows.Requests != 90 || report.Verdict != "error" {
+		t.Errorf("Complete: got %+v, %v, %v, want 90 requests and the verdict that was there", report, done, err)
+	}
+	if n := openParquet(t, sink.parts(t, "requests")[1]).NumRows(); n != 90 {
+		t.Errorf("second part: %d rows, want 90", n)
+	}
+	if _, err := os.Stat(filepath.Join(sink.dir, "journal")); err == nil {
+		t.Error("the journal is still there")
+	}
 }
