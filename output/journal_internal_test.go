@@ -134,7 +134,7 @@ func TestEveryFieldOfASampleSurvives(t *testing.T) {
 		if i%5 == 1 {
 			want[i].Extra = &metrics.Extra{
 				Connect: got.samples[i].Extra.Connect, Retries: got.samples[i].Extra.Retries, TaskPolls: got.samples[i].Extra.TaskPolls,
-				TraceID: got.samples[i].Extra.TraceID, Message: got.samples[i].Extra.Message, Evidence: got.samples[i].Extra.Evidence,
+				TraceID: got.samples[i].Extra.TraceID, Message: got.samples[i].Extra.Message,
 				Tags: map[string]string{},
 			}
 		}

@@ -97,7 +97,6 @@ func appendExtra(dst []byte, x *metrics.Extra) []byte {
 	dst = binary.AppendUvarint(dst, uint64(x.TaskPolls))
 	dst = appendText(dst, x.TraceID)
 	dst = appendText(dst, x.Message)
-	dst = appendText(dst, x.Evidence)
 	if x.Tags != nil {
 		dst = binary.AppendUvarint(dst, uint64(len(x.Tags)))
 		for key, value := range x.Tags {
@@ -246,7 +245,7 @@ func (d *decoder) extra() *metrics.Extra {
 	flags := d.byte()
 	x := &metrics.Extra{
 		Connect: d.duration(), Retries: uint16(d.uvarint()), TaskPolls: uint16(d.uvarint()), //nolint:gosec // written from a uint16
-		TraceID: d.text(), Message: d.text(), Evidence: d.text(),
+		TraceID: d.text(), Message: d.text(),
 	}
 	if flags&flagTags != 0 {
 		n := d.count()
