@@ -174,6 +174,7 @@ func (g *group) describeTarget() (sessions int, err error) {
 		if t.ProtocolVersion == "" {
 			t.ProtocolVersion = string(info.Version)
 			t.ServerName, t.ServerVersion = info.Server.Name, info.Server.Version
+			t.HTTPEngine = string(info.Engine)
 		}
 		if err := g.checkSteps(l.Session); err != nil {
 			return sessions, err

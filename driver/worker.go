@@ -19,6 +19,8 @@ type worker struct {
 	slot *pool.Slot[*session]
 	env  scenarios.Env
 	buf  []byte // params of the request being sent
+	// result is the memory of the last result, for the next one.
+	result []byte
 
 	// of the iteration being replayed
 	arrival arrival
@@ -173,7 +175,10 @@ func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scen
 		return w.scriptError(live.Session, id, err)
 	}
 	w.buf = params
-	req := mcp.Request{Method: step.Method, Params: params, Name: step.RequestName, Timeout: step.Timeout}
+	req := mcp.Request{
+		Method: step.Method, Params: params, Name: step.RequestName, Timeout: step.Timeout,
+		ResultBuf: w.result[:0], // what is needed of the last one was taken
+	}
 	if req.Timeout == 0 {
 		req.Timeout = w.g.plan.RequestTimeout
 	}
@@ -192,6 +197,10 @@ func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scen
 	return outcome
 }
 
+// keepResult bounds the memory that a worker keeps between results: many
+// sessions wait idly, each with its own.
+const keepResult = 64 << 10
+
 // finish classifies one exchange, evaluates the checks, records the sample and
 // gives up a session that is lost.
 func (w *worker) finish(
@@ -199,6 +208,9 @@ func (w *worker) finish(
 	timeout time.Duration, reply mcp.Reply, err error,
 ) metrics.Outcome {
 	r := w.g.runner
+	if cap(reply.Result) > cap(w.result) && cap(reply.Result) <= keepResult {
+		w.result = reply.Result
+	}
 	s := w.sample(live.Session, id)
 	w.place(&s, reply.Timing)
 	s.BytesOut, s.BytesIn = uint32(reply.BytesOut), uint32(reply.BytesIn)            //nolint:gosec // messages are limited well below 4 GiB

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"mcpbench/internal/mcptest"
@@ -42,10 +41,11 @@ func TestAnswerForms(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			overHTTP(t, func(h onHTTP) {
+				t, engine := h.T, h.engine
 				p := (&mcptest.Peer{}).On("tools/call", tt.answer, mcptest.Answer{JSON: answer}, tt.answer)
 				var a mcptest.Anomalies
-				s := connect(t, p.HTTP(t), mcp.Options{OnAnomaly: a.Tell})
+				s := connect(t, serveHTTP(t, p, engine), mcp.Options{OnAnomaly: a.Tell})
 				for range 3 {
 					r, err := s.Call(t.Context(), echo)
 					if err != nil || string(r.Result) != echoed || r.HTTPStatus != 200 || r.Rounds != 1 {
@@ -160,9 +160,10 @@ func TestHTTPAnswersThatAreWrong(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			overHTTP(t, func(h onHTTP) {
+				t, engine := h.T, h.engine
 				p := (&mcptest.Peer{}).On("tools/call", tt.answer, mcptest.Answer{Result: echoed})
-				s := connect(t, p.HTTP(t), mcp.Options{})
+				s := connect(t, serveHTTP(t, p, engine), mcp.Options{})
 				r, err := s.Call(t.Context(), echo)
 				wantFault(t, err, tt.fault)
 				wantOrder(t, r)
@@ -202,7 +203,8 @@ func TestModernServerRequestIsAViolation(t *testing.T) {
 }
 
 func TestOddEventsAreSurvived(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		t, engine := h.T, h.engine
 		p := (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Frames: []mcptest.Frame{
 			{JSON: `{"type":"heartbeat"}`},
 			{Event: "ping", JSON: `2026-01-01 12:00`},
@@ -210,7 +212,7 @@ func TestOddEventsAreSurvived(t *testing.T) {
 			{JSON: `{"jsonrpc":"2.0","id":"$ID","result":{}}`},
 		}, Result: echoed})
 		var a mcptest.Anomalies
-		s := connect(t, p.HTTP(t), mcp.Options{OnAnomaly: a.Tell})
+		s := connect(t, serveHTTP(t, p, engine), mcp.Options{OnAnomaly: a.Tell})
 		if r, err := s.Call(t.Context(), echo); err != nil || string(r.Result) != echoed {
 			t.Errorf("got %+v, %v", r, err)
 		}

@@ -130,11 +130,12 @@ func TestLateAnswers(t *testing.T) {
 func TestCancellationThatFails(t *testing.T) {
 	for name, answer := range map[string]mcptest.Answer{"refused": {Status: 400}, "never answered": {Silent: true}} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			overHTTP(t, func(h onHTTP) {
+				t, engine := h.T, h.engine
 				p := (&mcptest.Peer{SessionID: "s"}).On("tools/call", mcptest.Answer{Silent: true}, mcptest.Answer{Result: echoed})
 				p.On("notifications/cancelled", answer)
 				var a mcptest.Anomalies
-				s, err := mcp.Connect(t.Context(), p.HTTP(t), mcp.Options{OnAnomaly: a.Tell})
+				s, err := mcp.Connect(t.Context(), serveHTTP(t, p, engine), mcp.Options{OnAnomaly: a.Tell})
 				if err != nil {
 					t.Fatal(err)
 				}

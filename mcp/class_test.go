@@ -63,7 +63,7 @@ func TestClass(t *testing.T) {
 	}
 }
 
-// Real sockets: what each failure looks like from net/http.
+// Real sockets: what each failure looks like from each engine.
 func TestRealFailures(t *testing.T) {
 	mcptest.NoLeaks(t)
 	secure := httptest.NewUnstartedServer(&mcptest.Peer{})
@@ -83,13 +83,15 @@ func TestRealFailures(t *testing.T) {
 		{"closes at once", rawServer(t, ""), "read", mcp.ClassEOF},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := mcp.Connect(t.Context(), &mcp.Streamable{URL: tt.url}, mcp.Options{})
-			e, ok := errors.AsType[*mcp.TransportError](err)
-			if !ok || e.Op != tt.op || e.Class() != tt.class {
-				t.Errorf("error %v", err)
-			}
-		})
+		for _, engine := range engines {
+			t.Run(tt.name+" "+string(engine), func(t *testing.T) {
+				_, err := mcp.Connect(t.Context(), &mcp.Streamable{URL: tt.url, Engine: engine}, mcp.Options{})
+				e, ok := errors.AsType[*mcp.TransportError](err)
+				if !ok || e.Op != tt.op || e.Class() != tt.class {
+					t.Errorf("error %v", err)
+				}
+			})
+		}
 	}
 }
 
@@ -99,9 +101,12 @@ func TestRealTLS(t *testing.T) {
 	t.Cleanup(secure.Close)
 	roots := x509.NewCertPool()
 	roots.AddCert(secure.Certificate())
-	s := connect(t, &mcp.Streamable{URL: secure.URL, TLS: &tls.Config{RootCAs: roots}}, mcp.Options{})
-	if i := s.Info(); i.TCP <= 0 || i.TLS <= 0 || i.Handshake <= 0 || i.TCP+i.TLS+i.Handshake > i.End-i.Start {
-		t.Errorf("phases %+v", i)
+	for _, engine := range engines {
+		s := connect(t, &mcp.Streamable{URL: secure.URL, TLS: &tls.Config{RootCAs: roots}, Engine: engine}, mcp.Options{})
+		i := s.Info()
+		if i.TCP <= 0 || i.TLS <= 0 || i.Handshake <= 0 || i.TCP+i.TLS+i.Handshake > i.End-i.Start || i.Engine != engine {
+			t.Errorf("%s: phases %+v", engine, i)
+		}
 	}
 }
 
@@ -111,8 +116,10 @@ func TestMalformedHTTP(t *testing.T) {
 		"garbage\r\n\r\n", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
 	} {
-		_, err := mcp.Connect(t.Context(), &mcp.Streamable{URL: rawServer(t, answer)}, mcp.Options{})
-		wantFault(t, err, mcp.FaultBadHTTP)
+		for _, engine := range engines {
+			_, err := mcp.Connect(t.Context(), &mcp.Streamable{URL: rawServer(t, answer), Engine: engine}, mcp.Options{})
+			wantFault(t, err, mcp.FaultBadHTTP)
+		}
 	}
 }
 

@@ -22,16 +22,16 @@ func TestHandshakeHeaders(t *testing.T) {
 	for _, v := range mcp.Versions() {
 		if v.Features().Handshake {
 			t.Run(string(v), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { testHandshakeHeaders(t, v) })
+				overHTTP(t, func(h onHTTP) { testHandshakeHeaders(h.T, h.engine, v) })
 			})
 		}
 	}
 }
 
-func testHandshakeHeaders(t *testing.T, v mcp.Version) {
+func testHandshakeHeaders(t *testing.T, engine mcp.Engine, v mcp.Version) {
 	t.Helper()
 	p := &mcptest.Peer{SessionID: "s-1"}
-	s := connect(t, p.HTTP(t), mcp.Options{Version: v, Client: mcp.Implementation{Name: "n", Version: "3"}})
+	s := connect(t, serveHTTP(t, p, engine), mcp.Options{Version: v, Client: mcp.Implementation{Name: "n", Version: "3"}})
 	if _, err := s.Call(t.Context(), echo); err != nil {
 		t.Fatal(err)
 	}
@@ -129,12 +129,12 @@ func TestVersionMismatch(t *testing.T) {
 func TestSessionID(t *testing.T) {
 	for _, id := range []string{"", "s!~\"x", "84b4cd92-662f"} {
 		t.Run("id "+id, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { testSessionID(t, id) })
+			overHTTP(t, func(h onHTTP) { testSessionID(h.T, h.engine, id) })
 		})
 	}
 }
 
-func testSessionID(t *testing.T, id string) {
+func testSessionID(t *testing.T, engine mcp.Engine, id string) {
 	t.Helper()
 	p := &mcptest.Peer{}
 	if id != "" {
@@ -143,7 +143,7 @@ func testSessionID(t *testing.T, id string) {
 		})
 		p.On("DELETE", mcptest.Answer{Status: 200})
 	}
-	s, err := mcp.Connect(t.Context(), p.HTTP(t), mcp.Options{})
+	s, err := mcp.Connect(t.Context(), serveHTTP(t, p, engine), mcp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,10 +180,11 @@ func TestInitializedAnswers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.answer.Status, tt.answer.Raw), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			overHTTP(t, func(h onHTTP) {
+				t, engine := h.T, h.engine
 				p := (&mcptest.Peer{SessionID: "s"}).On("notifications/initialized", tt.answer)
 				var a mcptest.Anomalies
-				s, err := mcp.Connect(t.Context(), p.HTTP(t), mcp.Options{OnAnomaly: a.Tell})
+				s, err := mcp.Connect(t.Context(), serveHTTP(t, p, engine), mcp.Options{OnAnomaly: a.Tell})
 				if s != nil {
 					closeSession(t, s)
 				}
@@ -258,9 +259,10 @@ func TestConnectToModernRefused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			overHTTP(t, func(h onHTTP) {
+				t, engine := h.T, h.engine
 				p := (&mcptest.Peer{}).On("server/discover", tt.answer)
-				_, err := mcp.Connect(t.Context(), p.HTTP(t), mcp.Options{Version: mcp.V20260728})
+				_, err := mcp.Connect(t.Context(), serveHTTP(t, p, engine), mcp.Options{Version: mcp.V20260728})
 				contains(t, err, tt.text)
 				e, ok := errors.AsType[*mcp.VersionError](err)
 				if ok != (tt.offered != nil) || ok && !slices.Equal(e.Offered, tt.offered) {
@@ -288,9 +290,10 @@ func TestConnectFailures(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			overHTTP(t, func(h onHTTP) {
+				t, engine := h.T, h.engine
 				p := (&mcptest.Peer{}).On("initialize", tt.answer)
-				_, err := mcp.Connect(t.Context(), p.HTTP(t), mcp.Options{})
+				_, err := mcp.Connect(t.Context(), serveHTTP(t, p, engine), mcp.Options{})
 				contains(t, err, tt.text)
 			})
 		})

@@ -129,6 +129,9 @@ const (
 	AnomalyCloseFailed
 	// AnomalyKilled is a stdio server that did not exit by itself when its stdin was closed.
 	AnomalyKilled
+	// AnomalyStaleConnection is a kept-alive HTTP connection that the server had
+	// closed; the request was sent again over a new one.
+	AnomalyStaleConnection
 
 	anomalyEnd
 )
@@ -137,7 +140,7 @@ var anomalyNames = [...]string{
 	"", "stdout_noise", "unknown_id", "duplicate_answer", "late_answer", "unknown_notification",
 	"server_request_refused", "server_request_forbidden", "odd_event", "get_stream_refused",
 	"get_stream_lost", "odd_status", "oversized", "batch", "reply_dropped", "cancel_failed",
-	"close_failed", "killed",
+	"close_failed", "killed", "stale_connection",
 }
 
 // String returns the anomaly's name as it stands in results.

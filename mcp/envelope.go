@@ -198,6 +198,12 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
+// Header fields of 2026-07-28 that differ from message to message.
+const (
+	methodField = "Mcp-Method"
+	nameField   = "Mcp-Name"
+)
+
 // nameMembers tells which member of params names the thing that a method works
 // on, for the Mcp-Name header (specification 2026-07-28, basic/transports,
 // standard headers; SEP-2663 for the tasks extension).

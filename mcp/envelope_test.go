@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"mcpbench/internal/mcptest"
 	"mcpbench/mcp"
@@ -36,12 +35,13 @@ func TestModernEnvelope(t *testing.T) {
 		{"tasks/get", `{"taskId":"k9"}`, "", `{"taskId":"k9","_meta":{` + meta + `}}`, "k9"},
 		{"completion/complete", `{"ref":{"name":"x"}}`, "", `{"ref":{"name":"x"},"_meta":{` + meta + `}}`, "-"},
 	}
-	synctest.Test(t, func(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		t, engine := h.T, h.engine
 		p := &mcptest.Peer{SessionID: "never"}
 		p.On("server/discover", mcptest.Answer{
 			Result: `{"supportedVersions":["2026-07-28"]}`, Header: map[string]string{"Mcp-Session-Id": "ignored"},
 		})
-		s := connect(t, p.HTTP(t), mcp.Options{Version: mcp.V20260728, Capabilities: []byte(`{"roots":{}}`)})
+		s := connect(t, serveHTTP(t, p, engine), mcp.Options{Version: mcp.V20260728, Capabilities: []byte(`{"roots":{}}`)})
 		for _, tt := range tests {
 			before := len(p.Received())
 			var params []byte

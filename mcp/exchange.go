@@ -1,11 +1,11 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,33 +29,67 @@ const (
 type exchange struct {
 	conn    *httpConn
 	rules   *rules
-	req     *Request
+	req     Request
 	id      int64
 	session bool // the request carried a server session
 	foreign bool // an answer to another id came
 	began   time.Duration
-	first   mark // first event with data
-	end     mark
-	limit   *limit
-	marks   marks
+	first   time.Duration // first event with data, negative before
+	end     time.Duration // negative before
+	stamps  stamps
 	reply   Reply
+
+	// Kept from one exchange to the next.
+	request httpRequest
+	extra   [2]headerField
+	out     []byte // the message sent
+	in      []byte // the body received
+}
+
+// keepBody is how large the buffers of an exchange may stay.
+const keepBody = 4 << 20
+
+var exchanges = sync.Pool{New: func() any { return new(exchange) }}
+
+func newExchange(c *httpConn, req *Request) *exchange {
+	x, ok := exchanges.Get().(*exchange)
+	if !ok {
+		x = new(exchange)
+	}
+	x.conn, x.rules, x.req, x.id, x.began = c, c.env.current(), *req, c.env.nextID(), c.o.now()
+	x.first, x.end, x.stamps = -1, -1, noStamps()
+	x.reply.Rounds = 1
+	return x
+}
+
+// release gives the exchange back; nothing of it is in use any more.
+func (x *exchange) release() {
+	out, in := x.out, x.in
+	if cap(out) > keepBody {
+		out = nil
+	}
+	if cap(in) > keepBody {
+		in = nil
+	}
+	*x = exchange{out: out, in: in}
+	exchanges.Put(x)
 }
 
 // finish fills the timing and returns the outcome.
 func (x *exchange) finish(err error) (Reply, error) {
 	t := &x.reply.Timing
-	t.Start = max(x.marks.sent.or(x.began), x.began)
-	t.Connect = time.Duration(x.marks.connect.Load())
+	t.Start = max(or(x.stamps.sent, x.began), x.began)
+	t.Connect = x.stamps.connect
 	x.stampEnd()
-	t.End = max(x.end.or(t.Start), t.Start)
-	first := x.first.or(x.marks.first.or(t.End))
+	t.End = max(x.end, t.Start)
+	first := or(x.first, or(x.stamps.first, t.End))
 	t.FirstByte = min(max(first, t.Start), t.End)
 	return x.reply, err
 }
 
 func (x *exchange) stampEnd() {
-	if !x.end.set.Load() {
-		x.end.put(x.conn.o.now())
+	if x.end < 0 {
+		x.end = x.conn.o.now()
 	}
 }
 
@@ -63,22 +97,19 @@ func (x *exchange) stampEnd() {
 // connection, and cancels the request as the version demands. Over HTTP in
 // 2026-07-28 the end of the response stream is the cancellation, and by the time
 // we are here it has been closed.
-func (x *exchange) explain(ctx, limited context.Context, err error) error {
-	if _, ok := errors.AsType[*TransportError](err); !ok {
-		return err // an answer of some sort had arrived
-	}
-	reason := "the client gave up"
+func (x *exchange) explain(ctx context.Context, err error) error {
+	_, failed := errors.AsType[*TransportError](err)
+	_, late := errors.AsType[*TimeoutError](err)
+	reason := "timeout"
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && (failed || late):
 		err = gaveUp(ctx)
-	case errors.Is(context.Cause(limited), errTimeout):
-		err = &TimeoutError{Limit: TimeoutTotal}
-		reason = "timeout"
-	default:
-		return err
+		reason = "the client gave up"
+	case !late:
+		return err // an answer of some sort had arrived, or the connection failed
 	}
 	// initialize must not be cancelled (specification, basic/utilities/cancellation).
-	if x.marks.sent.set.Load() && !x.rules.CancelByClose && x.req.Method != "initialize" {
+	if x.stamps.sent >= 0 && !x.rules.CancelByClose && x.req.Method != "initialize" {
 		x.conn.cancelRequest(x.id, reason)
 	}
 	return err
@@ -86,17 +117,19 @@ func (x *exchange) explain(ctx, limited context.Context, err error) error {
 
 // run sends the request and reads up to its answer (wire rules: Streamable
 // HTTP, "Sending messages to the server").
-func (x *exchange) run(ctx context.Context, body []byte) error {
+func (x *exchange) run(ctx context.Context) error {
 	c := x.conn
 	x.session = x.rules.ServerSession && c.session.Load() != nil
-	x.marks.onSent = x.limit.restart
-	resp, err := c.post(ctx, x.rules, body, x.methodHeaders(), &x.marks)
+	x.request = httpRequest{
+		method: "POST", header: c.postHeader(x.rules), extra: x.methodHeaders(), body: x.out, limit: x.req.Timeout,
+	}
+	resp, err := c.engine.do(ctx, &x.request, &x.stamps)
 	if err != nil {
 		return err
 	}
 	defer closeBody(resp)
-	x.reply.HTTPStatus = resp.status
-	if resp.status/100 != 2 {
+	x.reply.HTTPStatus = resp.status()
+	if resp.status()/100 != 2 {
 		x.reply.BytesIn, err = c.refusal(resp, x.session, x.id)
 		if refused, ok := errors.AsType[*HTTPError](err); ok && !refused.Lost && ctx.Err() != nil {
 			err = &TransportError{Op: "read", Err: ctx.Err()} // there was no time for the whole answer
@@ -113,12 +146,12 @@ func (x *exchange) run(ctx context.Context, body []byte) error {
 	case "text/event-stream":
 		return x.readStream(resp)
 	}
-	if resp.status == 202 || resp.status == 204 {
-		return &ProtocolError{Kind: FaultNoAnswer, Detail: fmt.Sprintf("status %d to a request", resp.status)}
+	if resp.status() == 202 || resp.status() == 204 {
+		return &ProtocolError{Kind: FaultNoAnswer, Detail: fmt.Sprintf("status %d to a request", resp.status())}
 	}
 	return &ProtocolError{
 		Kind:   FaultContentType,
-		Detail: fmt.Sprintf("%q: %s", resp.header("Content-Type"), excerpt(readSome(resp, 512))),
+		Detail: fmt.Sprintf("%q: %s", resp.header("Content-Type"), beginning(resp)),
 	}
 }
 
@@ -126,9 +159,9 @@ func (x *exchange) methodHeaders() []headerField {
 	if !x.rules.MethodHeaders {
 		return nil
 	}
-	h := []headerField{{"Mcp-Method", x.req.Method}}
-	if name, ok := nameHeader(x.req); ok {
-		h = append(h, headerField{"Mcp-Name", name})
+	h := append(x.extra[:0], headerField{methodField, x.req.Method})
+	if name, ok := nameHeader(&x.req); ok {
+		h = append(h, headerField{nameField, name})
 	}
 	return h
 }
@@ -139,31 +172,15 @@ func mediaType(value string) string {
 	return strings.ToLower(strings.TrimSpace(value))
 }
 
-var bodyBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
 // readJSON reads a body that is the answer. What it holds is copied out.
-func (x *exchange) readJSON(resp *httpResponse) error {
-	buf, ok := bodyBuffers.Get().(*bytes.Buffer)
-	if !ok {
-		buf = new(bytes.Buffer)
-	}
-	defer func() {
-		if buf.Cap() <= 1<<20 {
-			buf.Reset()
-			bodyBuffers.Put(buf)
-		}
-	}()
-	limit := x.conn.o.Limits.MessageBytes
-	n, err := buf.ReadFrom(io.LimitReader(resp.body, limit+1))
-	x.reply.BytesIn = int(n)
+func (x *exchange) readJSON(resp response) error {
+	err := x.readBody(resp)
+	x.reply.BytesIn = len(x.in)
 	x.stampEnd()
-	switch {
-	case n > limit:
-		return &LimitError{Limit: LimitMessage, Max: limit}
-	case err != nil:
-		return x.conn.engine.bodyError(err)
+	if err != nil {
+		return err
 	}
-	done, err := x.take(buf.Bytes())
+	done, err := x.take(x.in)
 	if err != nil || done {
 		return err
 	}
@@ -171,13 +188,47 @@ func (x *exchange) readJSON(resp *httpResponse) error {
 	if x.foreign {
 		kind = FaultForeignID
 	}
-	return &ProtocolError{Kind: kind, Detail: excerpt(buf.Bytes())}
+	return &ProtocolError{Kind: kind, Detail: excerpt(x.in)}
 }
 
+// readBody reads a whole body of bounded length.
+func (x *exchange) readBody(resp response) error {
+	limit := x.conn.o.Limits.MessageBytes
+	if resp.length() > limit {
+		return &LimitError{Limit: LimitMessage, Max: limit}
+	}
+	// One byte more than expected, to be told the end without growing again.
+	x.in = slices.Grow(x.in[:0], int(min(max(resp.length(), 511), keepBody-1))+1)
+	for {
+		n, err := resp.Read(x.in[len(x.in):cap(x.in)])
+		x.in = x.in[:len(x.in)+n]
+		switch {
+		case int64(len(x.in)) > limit:
+			return &LimitError{Limit: LimitMessage, Max: limit}
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return resp.fault(err)
+		case len(x.in) == cap(x.in):
+			x.in = slices.Grow(x.in, len(x.in))
+		}
+	}
+}
+
+var eventReaders = sync.Pool{New: func() any { return sse.NewReader(nil, 0) }}
+
 // readStream reads events until one holds the answer.
-func (x *exchange) readStream(resp *httpResponse) error {
+func (x *exchange) readStream(resp response) error {
 	limits := &x.conn.o.Limits
-	events := sse.NewReader(resp.body, int(limits.MessageBytes))
+	events, ok := eventReaders.Get().(*sse.Reader)
+	if !ok {
+		events = sse.NewReader(nil, 0)
+	}
+	events.Reset(resp, int(limits.MessageBytes))
+	defer func() {
+		events.Reset(nil, 0)
+		eventReaders.Put(events)
+	}()
 	for {
 		ev, err := events.Next()
 		switch {
@@ -186,18 +237,18 @@ func (x *exchange) readStream(resp *httpResponse) error {
 		case errors.Is(err, io.EOF):
 			return &ProtocolError{Kind: FaultNoAnswer, Detail: "the stream ended without the answer"}
 		case err != nil:
-			return x.conn.engine.bodyError(err)
+			return resp.fault(err)
 		case len(ev.Data) == 0:
 			continue // priming, close and the like
 		}
 		now := x.conn.o.now()
-		if !x.first.set.Load() {
-			x.first.put(now)
+		if x.first < 0 {
+			x.first = now
 		}
 		x.reply.BytesIn += len(ev.Data)
 		done, err := x.event(&ev)
 		if done {
-			x.end.put(now)
+			x.end = now
 			x.drain(resp)
 		}
 		if done || err != nil {
@@ -271,21 +322,20 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 		x.foreign = true
 		return false, nil
 	}
-	x.reply.Result, err = m.answer(data, x.reply.HTTPStatus)
+	if err = m.answer(data, x.reply.HTTPStatus); err == nil {
+		x.reply.take(&m, x.req.ResultBuf)
+	}
 	return true, err
 }
 
 // drain reads what is left of a stream after the answer, so that the connection
 // can be used again. Servers that leave their streams open make it close instead.
-func (x *exchange) drain(resp *httpResponse) {
+func (x *exchange) drain(resp response) {
 	c := x.conn
 	if c.drainMisses.Load() >= maxDrainMisses {
 		return
 	}
-	timer := time.AfterFunc(drainLimit, func() { x.limit.stop(errClosed) })
-	_, err := io.CopyN(io.Discard, resp.body, drainBytes)
-	timer.Stop()
-	if errors.Is(err, io.EOF) {
+	if resp.drain(drainLimit) {
 		c.drainMisses.Store(0)
 		return
 	}

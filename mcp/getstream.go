@@ -103,28 +103,28 @@ func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err e
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	m := marks{onWrote: onWrote}
-	resp, err := c.engine.do(ctx, &httpRequest{method: "GET", header: header}, &m)
+	var t stamps
+	resp, err := c.engine.do(ctx, &httpRequest{method: "GET", header: header, onWrote: onWrote}, &t)
 	if err != nil {
 		return true, err
 	}
 	defer closeBody(resp)
-	if resp.status/100 == 5 {
-		return true, &HTTPError{Status: resp.status, Body: excerpt(readSome(resp, 512))}
+	if resp.status()/100 == 5 {
+		return true, &HTTPError{Status: resp.status(), Body: beginning(resp)}
 	}
-	if t := mediaType(resp.header("Content-Type")); resp.status != 200 || t != "text/event-stream" {
+	if t := mediaType(resp.header("Content-Type")); resp.status() != 200 || t != "text/event-stream" {
 		// 405 is the normal way to say that there is no such stream; servers use
 		// other client errors for the same. 409 means that one is open already.
-		if resp.status == 409 || resp.status/100 == 2 {
-			g.tell(AnomalyGetStreamRefused, fmt.Sprintf("status %d, %q", resp.status, t))
+		if resp.status() == 409 || resp.status()/100 == 2 {
+			g.tell(AnomalyGetStreamRefused, fmt.Sprintf("status %d, %q", resp.status(), t))
 		}
 		return false, nil
 	}
 	return g.read(resp)
 }
 
-func (g *getStream) read(resp *httpResponse) (again bool, err error) {
-	events := sse.NewReader(resp.body, int(g.conn.o.Limits.MessageBytes))
+func (g *getStream) read(resp response) (again bool, err error) {
+	events := sse.NewReader(resp, int(g.conn.o.Limits.MessageBytes))
 	for {
 		ev, err := events.Next()
 		if err != nil {

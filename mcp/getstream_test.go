@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"mcpbench/internal/mcptest"
@@ -30,10 +29,11 @@ func TestGetStreamRefused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			overHTTP(t, func(h onHTTP) {
+				t, engine := h.T, h.engine
 				p := (&mcptest.Peer{SessionID: "s"}).On("GET", tt.answer)
 				var a mcptest.Anomalies
-				s := connect(t, p.HTTP(t), mcp.Options{GetStream: true, OnAnomaly: a.Tell})
+				s := connect(t, serveHTTP(t, p, engine), mcp.Options{GetStream: true, OnAnomaly: a.Tell})
 				time.Sleep(time.Hour) // virtual
 				if _, err := s.Call(t.Context(), echo); err != nil {
 					t.Error(err)
@@ -53,9 +53,10 @@ func TestGetStreamRefused(t *testing.T) {
 func TestGetStreamByVersion(t *testing.T) {
 	for _, v := range mcp.Versions() {
 		for _, ask := range []bool{false, true} {
-			synctest.Test(t, func(t *testing.T) {
+			overHTTP(t, func(h onHTTP) {
+				t, engine := h.T, h.engine
 				p := (&mcptest.Peer{SessionID: "s"}).On("GET", mcptest.Answer{SSE: true, Hold: true})
-				connect(t, p.HTTP(t), mcp.Options{Version: v, GetStream: ask})
+				connect(t, serveHTTP(t, p, engine), mcp.Options{Version: v, GetStream: ask})
 				time.Sleep(time.Second) // virtual
 				gets := p.Received("GET")
 				if got, want := len(gets) == 1, ask && v.Features().GetStream; got != want {
@@ -77,7 +78,8 @@ func TestGetStreamByVersion(t *testing.T) {
 
 // Wire test 17: what comes on the GET stream is answered, during load too.
 func TestGetStreamMessages(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		t, engine := h.T, h.engine
 		p := &mcptest.Peer{SessionID: "s"}
 		p.On("tools/call", mcptest.Answer{Delay: time.Second, Result: echoed})
 		p.On("GET", mcptest.Answer{Hold: true, Frames: []mcptest.Frame{
@@ -89,7 +91,7 @@ func TestGetStreamMessages(t *testing.T) {
 			{JSON: `nonsense`},
 		}})
 		var a mcptest.Anomalies
-		s := connect(t, p.HTTP(t), mcp.Options{GetStream: true, OnAnomaly: a.Tell})
+		s := connect(t, serveHTTP(t, p, engine), mcp.Options{GetStream: true, OnAnomaly: a.Tell})
 		start := time.Now()
 		r, err := s.Call(t.Context(), echo)
 		if err != nil || r.Notifications != 0 || r.Timing.End-r.Timing.Start != time.Second {
@@ -120,12 +122,13 @@ func TestGetStreamMessages(t *testing.T) {
 // A stream that ends is opened again, from its last event; the pauses grow while
 // nothing comes, and not for ever (fault B20).
 func TestGetStreamReopens(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		t, engine := h.T, h.engine
 		event := mcptest.Answer{Frames: []mcptest.Frame{{ID: "e7", JSON: `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`}}}
 		empty := mcptest.Answer{SSE: true}
 		p := (&mcptest.Peer{SessionID: "s"}).On("GET", event, mcptest.Answer{Type: "text/event-stream", Raw: "retry: 5000\nid: e8\ndata:\n\n"}, mcptest.Answer{Status: 503}, empty)
 		var a mcptest.Anomalies
-		connect(t, p.HTTP(t), mcp.Options{GetStream: true, OnAnomaly: a.Tell})
+		connect(t, serveHTTP(t, p, engine), mcp.Options{GetStream: true, OnAnomaly: a.Tell})
 		time.Sleep(time.Hour) // virtual
 		gets := p.Received("GET")
 		var pauses []time.Duration
@@ -151,10 +154,11 @@ func TestGetStreamReopens(t *testing.T) {
 
 // A stream that the server closes every minute is normal and stays open for ever.
 func TestGetStreamClosedNowAndThen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		t, engine := h.T, h.engine
 		p := (&mcptest.Peer{SessionID: "s"}).On("GET", mcptest.Answer{Frames: []mcptest.Frame{{Delay: time.Minute, Raw: ": end\n\n"}}})
 		var a mcptest.Anomalies
-		connect(t, p.HTTP(t), mcp.Options{GetStream: true, OnAnomaly: a.Tell})
+		connect(t, serveHTTP(t, p, engine), mcp.Options{GetStream: true, OnAnomaly: a.Tell})
 		time.Sleep(time.Hour) // virtual
 		if n := len(p.Received("GET")); n < 55 || len(a.Texts()) != 0 {
 			t.Errorf("%d streams, anomalies %v", n, a.Texts())
@@ -179,11 +183,12 @@ func TestDelete(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(http.StatusText(tt.answer.Status), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			overHTTP(t, func(h onHTTP) {
+				t, engine := h.T, h.engine
 				p := (&mcptest.Peer{SessionID: "s"}).On("DELETE", tt.answer)
 				p.On("GET", mcptest.Answer{SSE: true, Hold: true})
 				var a mcptest.Anomalies
-				s, err := mcp.Connect(t.Context(), p.HTTP(t), mcp.Options{GetStream: true, OnAnomaly: a.Tell})
+				s, err := mcp.Connect(t.Context(), serveHTTP(t, p, engine), mcp.Options{GetStream: true, OnAnomaly: a.Tell})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -202,9 +207,10 @@ func TestDelete(t *testing.T) {
 
 // After the server forgot the session there is nothing to delete.
 func TestNoDeleteAfterLoss(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		t, engine := h.T, h.engine
 		p := (&mcptest.Peer{SessionID: "s"}).On("tools/call", mcptest.Answer{Status: 404})
-		s, err := mcp.Connect(t.Context(), p.HTTP(t), mcp.Options{})
+		s, err := mcp.Connect(t.Context(), serveHTTP(t, p, engine), mcp.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

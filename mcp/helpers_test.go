@@ -26,14 +26,40 @@ type over struct {
 	transport mcp.Transport
 }
 
-// overBoth runs f over HTTP and over stdio, each in a bubble.
+// engines are those that every test over HTTP runs with.
+var engines = []mcp.Engine{mcp.EngineFast, mcp.EngineStd}
+
+// onHTTP is a test over HTTP with one of the engines.
+type onHTTP struct {
+	*testing.T
+	engine mcp.Engine
+}
+
+// overHTTP runs f with each HTTP engine, each in a bubble.
+func overHTTP(t *testing.T, f func(h onHTTP)) {
+	t.Helper()
+	for _, engine := range engines {
+		t.Run(string(engine), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { f(onHTTP{t, engine}) })
+		})
+	}
+}
+
+// serveHTTP returns the transport to a peer, with that engine.
+func serveHTTP(tb testing.TB, p *mcptest.Peer, engine mcp.Engine) *mcp.Streamable {
+	tb.Helper()
+	tr := p.HTTP(tb)
+	tr.Engine = engine
+	return tr
+}
+
+// overBoth runs f over HTTP with each engine and over stdio, each in a bubble.
 func overBoth(t *testing.T, peer func() *mcptest.Peer, f func(o over)) {
 	t.Helper()
-	t.Run("http", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			p := peer()
-			f(over{t, p, p.HTTP(t)})
-		})
+	overHTTP(t, func(h onHTTP) {
+		t, engine := h.T, h.engine
+		p := peer()
+		f(over{t, p, serveHTTP(t, p, engine)})
 	})
 	t.Run("stdio", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

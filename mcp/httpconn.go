@@ -28,8 +28,10 @@ type httpConn struct {
 	engine engine
 	inbox  inbox
 
+	engineName  Engine
 	session     atomic.Pointer[string] // Mcp-Session-Id, nil when there is none
-	lost        atomic.Bool            // the server does not know the session any more
+	state       atomic.Pointer[stateFields]
+	lost        atomic.Bool // the server does not know the session any more
 	closing     atomic.Bool
 	drainMisses atomic.Int32 // streams in a row that stayed open after the answer
 
@@ -45,8 +47,8 @@ type httpConn struct {
 	closeError error
 }
 
-func newHTTPConn(ctx context.Context, e engine, o Options) *httpConn {
-	c := &httpConn{o: o, env: newEnvelope(&o), engine: e, taskSlots: make(chan struct{}, maxTasks)}
+func newHTTPConn(ctx context.Context, e engine, name Engine, o Options) *httpConn {
+	c := &httpConn{o: o, env: newEnvelope(&o), engine: e, engineName: name, taskSlots: make(chan struct{}, maxTasks)}
 	c.life, c.endLife = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.endStream = func(error) {}
 	c.inbox = inbox{env: c.env, tell: o.OnAnomaly, reply: c.replyToServer}
@@ -60,6 +62,7 @@ func (c *httpConn) SetVersion(v Version) { c.env.setVersion(v) }
 
 func (c *httpConn) describe(i *Info) {
 	i.TCP, i.TLS = c.engine.phases()
+	i.Engine = c.engineName
 	if id := c.session.Load(); id != nil {
 		i.ServerSession = *id
 	}
@@ -67,66 +70,46 @@ func (c *httpConn) describe(i *Info) {
 
 // RoundTrip implements Conn. The answer is read by the calling goroutine.
 func (c *httpConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
-	x := &exchange{conn: c, rules: c.env.current(), id: c.env.nextID(), req: &req, began: c.o.now()}
-	x.reply.Rounds = 1
+	x := newExchange(c, &req)
+	defer x.release()
 	if ctx.Err() != nil {
 		return x.finish(gaveUp(ctx))
 	}
 	if c.closing.Load() {
 		return x.finish(closedError())
 	}
-	body, err := x.rules.appendRequest(make([]byte, 0, len(req.Params)+512), x.id, &req)
-	if err != nil {
+	var err error
+	if x.out, err = x.rules.appendRequest(x.out[:0], x.id, &x.req); err != nil {
 		return x.finish(err)
 	}
-	x.reply.BytesOut = len(body)
-	limited, limit := newLimit(ctx, req.Timeout)
-	defer limit.stop(nil)
-	x.limit = limit
-	err = x.run(limited, body)
-	x.stampEnd()
-	if err != nil {
-		err = x.explain(ctx, limited, err)
+	x.reply.BytesOut = len(x.out)
+	if err = x.run(ctx); err != nil {
+		x.stampEnd()
+		err = x.explain(ctx, err)
 	}
 	return x.finish(err)
 }
 
-// limit ends a context when the time limit of a request runs out.
-type limit struct {
-	timer *time.Timer // nil: no limit
-	after time.Duration
-	stop  context.CancelCauseFunc
+// stateFields is the header of messages in one state of the negotiation.
+type stateFields struct {
+	rules   *rules
+	session *string
+	fields  []headerField
 }
 
-func newLimit(ctx context.Context, after time.Duration) (context.Context, *limit) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	l := &limit{after: after, stop: cancel}
-	if after > 0 {
-		l.timer = time.AfterFunc(after, func() { cancel(errTimeout) })
-		l.stop = func(cause error) {
-			l.timer.Stop()
-			cancel(cause)
-		}
+// postHeader returns the header that each POST has in the current state.
+func (c *httpConn) postHeader(r *rules) []headerField {
+	session := c.session.Load()
+	if s := c.state.Load(); s != nil && s.rules == r && s.session == session {
+		return s.fields
 	}
-	return ctx, l
-}
-
-// restart counts the limit from now. Opening a connection thus has as much time
-// of its own as the exchange that follows.
-func (l *limit) restart() {
-	if l.timer != nil {
-		l.timer.Reset(l.after)
-	}
-}
-
-// post sends one message and returns the response, whose body the caller closes.
-func (c *httpConn) post(ctx context.Context, r *rules, body []byte, extra []headerField, m *marks) (*httpResponse, error) {
-	h := make([]headerField, 0, 6+len(extra))
-	h = append(h,
-		headerField{"Content-Type", "application/json"},
-		headerField{"Accept", "application/json, text/event-stream"})
-	h = append(c.appendState(h, r), extra...)
-	return c.engine.do(ctx, &httpRequest{method: "POST", header: h, body: body}, m)
+	s := &stateFields{rules: r, session: session}
+	s.fields = c.appendState([]headerField{
+		{"Content-Type", "application/json"},
+		{"Accept", "application/json, text/event-stream"},
+	}, r)
+	c.state.Store(s)
+	return s.fields
 }
 
 // appendState adds the headers that carry the negotiated state: the server
@@ -142,7 +125,7 @@ func (c *httpConn) appendState(h []headerField, r *rules) []headerField {
 }
 
 // keepSession remembers the session id that an initialize response brought.
-func (c *httpConn) keepSession(x *exchange, resp *httpResponse) {
+func (c *httpConn) keepSession(x *exchange, resp response) {
 	if x.req.Method != "initialize" || !x.rules.ServerSession {
 		return
 	}
@@ -169,7 +152,7 @@ func (c *httpConn) notify(ctx context.Context, method string, params json.RawMes
 	r := c.env.current()
 	var extra []headerField
 	if r.MethodHeaders {
-		extra = []headerField{{"Mcp-Method", method}}
+		extra = []headerField{{methodField, method}}
 	}
 	return c.deliver(ctx, r, appendNotification(nil, method, params), extra, method)
 }
@@ -177,19 +160,19 @@ func (c *httpConn) notify(ctx context.Context, method string, params json.RawMes
 // deliver posts a message that gets no JSON-RPC answer: a notification or an
 // answer to a server request.
 func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []headerField, what string) error {
-	var m marks
+	var t stamps
 	session := c.session.Load() != nil && r.ServerSession
-	resp, err := c.post(ctx, r, body, extra, &m)
+	resp, err := c.engine.do(ctx, &httpRequest{method: "POST", header: c.postHeader(r), extra: extra, body: body}, &t)
 	if err != nil {
 		return err
 	}
 	defer closeBody(resp)
-	if resp.status/100 != 2 {
+	if resp.status()/100 != 2 {
 		_, err := c.refusal(resp, session, 0)
 		return err
 	}
-	if resp.status != 202 {
-		c.o.OnAnomaly(AnomalyOddStatus, fmt.Sprintf("%s answered with status %d", what, resp.status))
+	if resp.status() != 202 {
+		c.o.OnAnomaly(AnomalyOddStatus, fmt.Sprintf("%s answered with status %d", what, resp.status()))
 	}
 	discard(resp)
 	return nil
@@ -278,7 +261,7 @@ func (c *httpConn) deleteSession(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, taskLimit)
 	defer cancel()
-	resp, err := c.engine.do(ctx, &httpRequest{method: "DELETE", header: c.appendState(nil, r)}, &marks{})
+	resp, err := c.engine.do(ctx, &httpRequest{method: "DELETE", header: c.appendState(nil, r)}, &stamps{})
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = cause
@@ -286,10 +269,10 @@ func (c *httpConn) deleteSession(ctx context.Context) error {
 		return fmt.Errorf("ending the server session: %w", err)
 	}
 	defer closeBody(resp)
-	switch resp.status {
+	switch resp.status() {
 	case 200, 202, 204, 404, 405, 501:
 	default:
-		c.o.OnAnomaly(AnomalyCloseFailed, fmt.Sprintf("DELETE answered with status %d", resp.status))
+		c.o.OnAnomaly(AnomalyCloseFailed, fmt.Sprintf("DELETE answered with status %d", resp.status()))
 	}
 	return nil
 }

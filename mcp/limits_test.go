@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"mcpbench/internal/mcptest"
@@ -50,9 +49,10 @@ func TestMessageLimit(t *testing.T) {
 }
 
 func TestHeaderLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		t, engine := h.T, h.engine
 		p := (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Result: echoed, Header: map[string]string{"X": strings.Repeat("x", 100_000)}})
-		s := connect(t, p.HTTP(t), mcp.Options{Limits: mcp.Limits{HeaderBytes: 10_000}})
+		s := connect(t, serveHTTP(t, p, engine), mcp.Options{Limits: mcp.Limits{HeaderBytes: 10_000}})
 		_, err := s.Call(t.Context(), echo)
 		if e, ok := errors.AsType[*mcp.LimitError](err); !ok || e.Limit != mcp.LimitHeader {
 			t.Errorf("error %v", err)
@@ -71,9 +71,10 @@ func TestConnectionCut(t *testing.T) {
 	for name, answer := range tests {
 		for _, v := range []mcp.Version{mcp.V20251125, mcp.V20260728} {
 			t.Run(name+" "+string(v), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				overHTTP(t, func(h onHTTP) {
+					t, engine := h.T, h.engine
 					p := (&mcptest.Peer{SessionID: "s"}).On("tools/call", answer, mcptest.Answer{Result: echoed})
-					s := connect(t, p.HTTP(t), mcp.Options{Version: v})
+					s := connect(t, serveHTTP(t, p, engine), mcp.Options{Version: v})
 					r, err := s.Call(t.Context(), echo)
 					e, ok := errors.AsType[*mcp.TransportError](err)
 					if !ok || e.Op != "read" || e.Class() != mcp.ClassEOF || mcp.SessionLost(err) {
@@ -96,9 +97,10 @@ func TestConnectionCut(t *testing.T) {
 // A connection is opened once and its time is told apart from the exchange.
 func TestConnectionReuse(t *testing.T) {
 	for _, answer := range []mcptest.Answer{{Result: echoed}, {Result: echoed, SSE: true}} {
-		synctest.Test(t, func(t *testing.T) {
+		overHTTP(t, func(h onHTTP) {
+			t, engine := h.T, h.engine
 			p := (&mcptest.Peer{}).On("tools/call", answer)
-			tr := p.HTTP(t)
+			tr := serveHTTP(t, p, engine)
 			dials := slowDials(tr, 70*time.Millisecond)
 			s := connect(t, tr, mcp.Options{})
 			for range 5 {
@@ -117,9 +119,10 @@ func TestConnectionReuse(t *testing.T) {
 
 // The time limit counts from the send; opening a connection has as much for itself.
 func TestTimeoutCountsFromTheSend(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		t, engine := h.T, h.engine
 		p := (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Cut: true}, mcptest.Answer{Delay: 900 * time.Millisecond, Result: echoed})
-		tr := p.HTTP(t)
+		tr := serveHTTP(t, p, engine)
 		slowDials(tr, 900*time.Millisecond)
 		s := connect(t, tr, mcp.Options{})
 		if _, err := s.Call(t.Context(), echo); err == nil {
@@ -166,9 +169,10 @@ func TestConcurrentCalls(t *testing.T) {
 }
 
 func TestUserHeaders(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		t, engine := h.T, h.engine
 		p := &mcptest.Peer{SessionID: "s"}
-		tr := p.HTTP(t)
+		tr := serveHTTP(t, p, engine)
 		tr.URL = "http://ann:pw@mcptest/mcp?x=1#frag"
 		tr.Header = map[string][]string{"x-tenant": {"a", "b"}, "host": {"other.example"}, "accept": {"text/html"}, "user-agent": {"me"}}
 		s := connect(t, tr, mcp.Options{})

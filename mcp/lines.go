@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"sync"
 	"time"
 )
 
@@ -31,22 +30,6 @@ func oneLine(message []byte) []byte {
 		}
 	}
 	return message
-}
-
-var lines = sync.Pool{New: func() any { return new([]byte) }}
-
-// lineBuffer returns an empty buffer for one line.
-func lineBuffer() []byte {
-	if b, ok := lines.Get().(*[]byte); ok {
-		return (*b)[:0]
-	}
-	return nil
-}
-
-func releaseLine(b []byte) {
-	if cap(b) <= 64<<10 {
-		lines.Put(&b)
-	}
 }
 
 const (

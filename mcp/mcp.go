@@ -23,6 +23,11 @@ type Request struct {
 	// When it ends the request is cancelled as the version demands and the
 	// error is a *TimeoutError.
 	Timeout time.Duration
+	// ResultBuf, unless nil, is where the result goes if its capacity suffices:
+	// Reply.Result then shares its memory, and is valid until the caller uses
+	// ResultBuf again. A caller that hands the Result of one call to the next as
+	// ResultBuf[:0] saves an allocation each.
+	ResultBuf []byte
 }
 
 // Reply is what came of one request. Timing and the counts are valid also when
@@ -37,6 +42,9 @@ type Reply struct {
 	Rounds        int // exchanges made, normally 1
 	Notifications int // received for this request
 	Progress      int // progress notifications among them (stdio: told by their token)
+
+	scanned             bool // the two below are known
+	isError, resultType span // of the values in Result, empty when absent
 }
 
 // Timing holds offsets since Options.Base on the monotonic clock.
@@ -108,6 +116,7 @@ type Info struct {
 	ServerSession string        // Mcp-Session-Id, "" when there is none
 	Start, End    time.Duration // of the dialling, since Options.Base
 	Spawn         time.Duration // stdio: process start
+	Engine        Engine        // http: the engine in use
 	TCP, TLS      time.Duration // http: of the first connection
 	Handshake     time.Duration // initialize and initialized, or server/discover
 }

@@ -3,8 +3,6 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,6 +11,8 @@ import (
 // decoded from and are nil where the member is absent.
 type message struct {
 	jsonrpc, id, method, params, result, err json.RawMessage
+
+	isError, resultType span // values within result, when it is an object that has them
 }
 
 // messageKind is what a message is, told by its members alone: a request has
@@ -27,53 +27,30 @@ const (
 	kindResponse
 )
 
-var errNotObject = errors.New("not a JSON object")
-
-// decodeMessage splits one JSON object into the members JSON-RPC knows. Keys
-// are matched exactly, other members are ignored, of equal keys the last counts.
-func decodeMessage(data []byte) (message, error) {
-	if err := validObject(data); err != nil {
-		return message{}, err
-	}
-	var m message
-	s := scanObject(data)
-	for f, ok := s.next(); ok; f, ok = s.next() {
-		if slot := m.slot(&f); slot != nil {
-			*slot = data[f.start:f.end]
-		}
-	}
-	return m, nil
-}
-
+// slot returns where the value of a member goes, nil when nobody needs it.
 func (m *message) slot(f *member) *json.RawMessage {
-	switch {
-	case f.named("jsonrpc"):
+	switch string(f.key) {
+	case "jsonrpc":
 		return &m.jsonrpc
-	case f.named("id"):
+	case "id":
 		return &m.id
-	case f.named("method"):
+	case "method":
 		return &m.method
-	case f.named("params"):
+	case "params":
 		return &m.params
-	case f.named("result"):
+	case "result":
 		return &m.result
-	case f.named("error"):
+	case "error":
 		return &m.err
 	}
-	return nil
-}
-
-func validObject(data []byte) error {
-	if !json.Valid(data) {
-		var v json.RawMessage
-		if err := json.Unmarshal(data, &v); err != nil {
-			return err
-		}
+	if bytes.IndexByte(f.key, '\\') < 0 {
+		return nil
 	}
-	if i := skipSpace(data, 0); i >= len(data) || data[i] != '{' {
-		return errNotObject
+	plain := member{key: f.unescaped()}
+	if bytes.IndexByte(plain.key, '\\') >= 0 {
+		return nil // none of the names has one
 	}
-	return nil
+	return m.slot(&plain)
 }
 
 // isArray reports whether data begins like a JSON array.
@@ -106,16 +83,16 @@ func (m *message) kind() messageKind {
 }
 
 func (m *message) methodName() string {
-	var s string
-	if json.Unmarshal(m.method, &s) != nil {
-		return ""
-	}
+	s, _ := text(m.method)
 	return s
 }
 
 // numericID returns the id when it is a number that one of our requests can
 // have. Strings never match: we number requests, and `7` is not `"7"`.
 func (m *message) numericID() (int64, bool) {
+	if id, ok := digits(m.id); ok {
+		return id, true
+	}
 	if id, err := strconv.ParseInt(string(m.id), 10, 64); err == nil {
 		return id, true
 	}
@@ -130,27 +107,50 @@ func (m *message) numericID() (int64, bool) {
 	return int64(f), true
 }
 
+// digits reads a number as we write ids.
+func digits(b []byte) (n int64, ok bool) {
+	if len(b) == 0 || len(b) > 18 {
+		return 0, false
+	}
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = 10*n + int64(c-'0')
+	}
+	return n, true
+}
+
 // anonymous reports whether a response names no id: absent or null, as servers
 // send when they could not tell which request an error belongs to.
 func (m *message) anonymous() bool { return len(m.id) == 0 || string(m.id) == "null" }
 
-// answer returns what a response to one of our requests holds: a copy of its
-// result, or the error it amounts to. Status is the HTTP status, 0 on stdio.
-func (m *message) answer(data []byte, status int) (json.RawMessage, error) {
+// answer judges a response to one of our requests: nil when it has a result,
+// else the error it amounts to. Status is the HTTP status, 0 on stdio.
+func (m *message) answer(data []byte, status int) error {
 	if string(m.jsonrpc) != `"2.0"` {
-		return nil, &ProtocolError{Kind: FaultBadJSONRPC, Detail: `jsonrpc is not "2.0" in ` + excerpt(data)}
+		return &ProtocolError{Kind: FaultBadJSONRPC, Detail: `jsonrpc is not "2.0" in ` + excerpt(data)}
 	}
 	switch {
 	case m.result != nil && m.err != nil:
-		return nil, &ProtocolError{Kind: FaultResultAndError, Detail: excerpt(data)}
+		return &ProtocolError{Kind: FaultResultAndError, Detail: excerpt(data)}
 	case m.err != nil:
-		return nil, m.rpcError(status)
+		return m.rpcError(status)
 	case m.result == nil:
-		return nil, &ProtocolError{Kind: FaultNoResultNoError, Detail: excerpt(data)}
+		return &ProtocolError{Kind: FaultNoResultNoError, Detail: excerpt(data)}
 	case m.result[0] != '{':
-		return nil, &ProtocolError{Kind: FaultBadResult, Detail: "the result is not an object: " + excerpt(m.result)}
+		return &ProtocolError{Kind: FaultBadResult, Detail: "the result is not an object: " + excerpt(m.result)}
 	}
-	return slices.Clone(m.result), nil
+	return nil
+}
+
+// take copies the result of m into the reply, to buf if it is large enough.
+func (r *Reply) take(m *message, buf []byte) {
+	if buf == nil || cap(buf) < len(m.result) {
+		buf = make([]byte, 0, len(m.result))
+	}
+	r.Result = append(buf[:0], m.result...)
+	r.scanned, r.isError, r.resultType = true, m.isError, m.resultType
 }
 
 // rpcError decodes the error member: an object with an integer code.

@@ -12,6 +12,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,9 +22,9 @@ import (
 // dialLimit bounds opening one TCP connection when no context does.
 const dialLimit = 30 * time.Second
 
-// netEngine is the engine on net/http: HTTP/1.1, one http.Transport for each
-// Conn so that sessions share no connection, no redirects, no cookies, no
-// proxy, no compression.
+// netEngine is the engine on net/http: one http.Transport for each Conn so that
+// sessions share no connection, no redirects, no cookies, no proxy, no
+// compression. HTTP/2 only when TLS.NextProtos asks for it.
 type netEngine struct {
 	transport *http.Transport
 	url       *url.URL
@@ -50,46 +51,114 @@ func newNetEngine(u *url.URL, header http.Header, s *Streamable, o *Options) *ne
 	if e.dial == nil {
 		e.dial = (&net.Dialer{Timeout: dialLimit}).DialContext
 	}
-	config := s.TLS
-	if config == nil {
-		config = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
+	config := s.tlsConfig(u)
 	e.transport = &http.Transport{
 		DialContext:            e.dialTracked,
-		TLSClientConfig:        config.Clone(),
+		TLSClientConfig:        config,
 		TLSHandshakeTimeout:    dialLimit,
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    1 << 10,
 		MaxResponseHeaderBytes: o.Limits.HeaderBytes,
+		ForceAttemptHTTP2:      slices.Contains(config.NextProtos, "h2"),
 	}
 	return e
 }
 
-func (e *netEngine) do(ctx context.Context, r *httpRequest, m *marks) (*httpResponse, error) {
-	header := make(http.Header, len(e.header)+len(r.header))
+func (e *netEngine) do(ctx context.Context, r *httpRequest, t *stamps) (response, error) {
+	var m marks
+	limited, limit := newLimit(ctx, r.limit)
+	m.onSent, m.onWrote = limit.restart, r.onWrote
+	req := e.request(r).WithContext(httptrace.WithClientTrace(limited, e.trace(&m)))
+	resp, err := e.transport.RoundTrip(req) //nolint:bodyclose // handed on to the caller of do
+	*t = m.stamps()
+	if err != nil {
+		defer limit.stop(nil)
+		return nil, e.fault(limit, m.op(), err)
+	}
+	return &netResponse{engine: e, resp: resp, limit: limit}, nil
+}
+
+func (e *netEngine) request(r *httpRequest) *http.Request {
+	header := make(http.Header, len(e.header)+len(r.header)+len(r.extra))
 	maps.Copy(header, e.header)
-	for _, f := range r.header {
-		header[http.CanonicalHeaderKey(f.name)] = []string{f.value}
+	for _, fields := range [][]headerField{r.header, r.extra} {
+		for _, f := range fields {
+			header[f.name] = []string{f.value}
+		}
 	}
 	req := &http.Request{
 		Method: r.method, URL: e.url, Host: e.host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	if r.body != nil {
-		req.ContentLength = int64(len(r.body))
+		// net/http may still read the body when the response is there already.
+		body := bytes.Clone(r.body)
+		req.ContentLength = int64(len(body))
 		// GetBody lets net/http repeat a request on a fresh connection when a
 		// kept-alive one turned out closed before any byte was written.
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.body)), nil }
-		req.Body = io.NopCloser(bytes.NewReader(r.body))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		req.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	req = req.WithContext(httptrace.WithClientTrace(ctx, e.trace(m)))
-	resp, err := e.transport.RoundTrip(req) //nolint:bodyclose // handed on to the caller of do
-	if err != nil {
-		return nil, e.fault(m.op(), err)
+	return req
+}
+
+// netResponse is a response of net/http.
+type netResponse struct {
+	engine *netEngine
+	resp   *http.Response
+	limit  *limit
+}
+
+// Read implements response.
+func (r *netResponse) Read(p []byte) (int, error) { return r.resp.Body.Read(p) }
+
+// Close implements response.
+func (r *netResponse) Close() error {
+	defer r.limit.stop(nil)
+	return r.resp.Body.Close()
+}
+
+func (r *netResponse) status() int               { return r.resp.StatusCode }
+func (r *netResponse) length() int64             { return r.resp.ContentLength }
+func (r *netResponse) header(name string) string { return r.resp.Header.Get(name) }
+func (r *netResponse) fault(err error) error     { return r.engine.fault(r.limit, "read", err) }
+
+// drain implements response.
+func (r *netResponse) drain(most time.Duration) bool {
+	timer := time.AfterFunc(most, func() { r.limit.stop(errClosed) })
+	defer timer.Stop()
+	_, err := io.CopyN(io.Discard, r.resp.Body, drainBytes)
+	return errors.Is(err, io.EOF)
+}
+
+// limit ends a context when the time limit of a request runs out.
+type limit struct {
+	timer *time.Timer // nil: no limit
+	after time.Duration
+	ran   func() bool // it ran out
+	stop  context.CancelCauseFunc
+}
+
+func newLimit(ctx context.Context, after time.Duration) (context.Context, *limit) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	l := &limit{after: after, stop: cancel}
+	l.ran = func() bool { return errors.Is(context.Cause(ctx), errTimeout) }
+	if after > 0 {
+		l.timer = time.AfterFunc(after, func() { cancel(errTimeout) })
+		l.stop = func(cause error) {
+			l.timer.Stop()
+			cancel(cause)
+		}
 	}
-	return &httpResponse{
-		status: resp.StatusCode, length: resp.ContentLength, header: resp.Header.Get, body: resp.Body,
-	}, nil
+	return ctx, l
+}
+
+// restart counts the limit from now. Opening a connection thus has as much time
+// of its own as the exchange that follows.
+func (l *limit) restart() {
+	if l.timer != nil {
+		l.timer.Reset(l.after)
+	}
 }
 
 func (e *netEngine) trace(m *marks) *httptrace.ClientTrace {
@@ -102,9 +171,7 @@ func (e *netEngine) trace(m *marks) *httptrace.ClientTrace {
 				m.connect.Store(int64(now - m.asked.or(now)))
 			}
 			m.sent.put(now)
-			if m.onSent != nil {
-				m.onSent()
-			}
+			m.onSent()
 		},
 		TLSHandshakeStart: func() {
 			tlsStart.Store(int64(e.now()))
@@ -131,22 +198,28 @@ func (e *netEngine) trace(m *marks) *httptrace.ClientTrace {
 	}
 }
 
-func (e *netEngine) bodyError(err error) error { return e.fault("read", err) }
-
 // fault sorts an error of net/http. It exports no values for most of them, so
 // that some are told by their text.
-func (e *netEngine) fault(op string, err error) error {
+func (e *netEngine) fault(l *limit, op string, err error) error {
+	if l.ran() {
+		return &TimeoutError{Limit: TimeoutTotal}
+	}
 	text := err.Error()
 	if strings.Contains(text, "server response headers exceeded") {
 		return &LimitError{Limit: LimitHeader, Max: e.limits.HeaderBytes}
 	}
 	_, badMIME := errors.AsType[textproto.ProtocolError](err)
 	_, badMIMEPointer := errors.AsType[*textproto.ProtocolError](err)
-	if badMIME || badMIMEPointer || strings.Contains(text, "malformed") ||
-		strings.Contains(text, "invalid byte in chunk length") || strings.Contains(text, "bad Content-Length") {
+	if badMIME || badMIMEPointer || slices.ContainsFunc(malformed, func(s string) bool { return strings.Contains(text, s) }) {
 		return &ProtocolError{Kind: FaultBadHTTP, Err: err}
 	}
 	return &TransportError{Op: op, Err: err}
+}
+
+// malformed are words in the errors of net/http about what breaks HTTP.
+var malformed = []string{
+	"malformed", "Content-Length", "transfer encoding", "chunk", "header line too long", "invalid CR",
+	"invalid Trailer key", "bad trailer key", "suspiciously long trailer",
 }
 
 func (e *netEngine) phases() (tcp, tls time.Duration) {

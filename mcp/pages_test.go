@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 
 	"mcpbench/internal/mcptest"
 	"mcpbench/mcp"
@@ -34,8 +33,9 @@ func TestPages(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				cursors, last := followPages(t, tt.version, tt.params, tt.pages)
+			overHTTP(t, func(h onHTTP) {
+				t, engine := h.T, h.engine
+				cursors, last := followPages(t, engine, tt.version, tt.params, tt.pages)
 				if tt.fault != 0 {
 					wantFault(t, last, tt.fault)
 				} else if last != nil {
@@ -51,10 +51,10 @@ func TestPages(t *testing.T) {
 
 // followPages lists tools from a server with those pages. It returns the cursors
 // that were sent and the last error, and checks that each request was yielded.
-func followPages(t *testing.T, v mcp.Version, params string, pages []mcptest.Answer) (cursors []string, last error) {
+func followPages(t *testing.T, engine mcp.Engine, v mcp.Version, params string, pages []mcptest.Answer) (cursors []string, last error) {
 	t.Helper()
 	p := (&mcptest.Peer{}).On("tools/list", pages...)
-	s := connect(t, p.HTTP(t), mcp.Options{Version: v})
+	s := connect(t, serveHTTP(t, p, engine), mcp.Options{Version: v})
 	req := mcp.Request{Method: "tools/list"}
 	if params != "" {
 		req.Params = []byte(params)
@@ -77,9 +77,10 @@ func followPages(t *testing.T, v mcp.Version, params string, pages []mcptest.Ans
 }
 
 func TestPagesKeepsOtherParams(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		t, engine := h.T, h.engine
 		p := (&mcptest.Peer{}).On("tools/list", mcptest.Answer{Result: `{"nextCursor":"b"}`}, mcptest.Answer{Result: `{}`})
-		s := connect(t, p.HTTP(t), mcp.Options{})
+		s := connect(t, serveHTTP(t, p, engine), mcp.Options{})
 		for _, err := range mcp.Pages(t.Context(), s, mcp.Request{Method: "tools/list", Params: []byte(`{"cursor":"a", "_meta":{"cursor":1}}`)}) {
 			if err != nil {
 				t.Error(err)

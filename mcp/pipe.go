@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -17,16 +18,18 @@ const (
 	lastWords = time.Second
 	// maxGivenUp is of how many requests given up a late answer is still known as one.
 	maxGivenUp = 1024
-	// maxReplies is how many answers to server requests may wait to be written.
+	// maxReplies is how many lines may wait to be written that nobody waits for.
 	maxReplies = 64
+	// joinedBytes is about how much is written at once when many lines wait.
+	joinedBytes = 64 << 10
 	// defaultGrace is how long a stdio server has for each step of its shutdown.
 	defaultGrace = 2 * time.Second
 )
 
 // pipeConn speaks JSON-RPC in lines over a pair of pipes (specification,
-// basic/transports, stdio). One goroutine reads, one writes; callers wait on
-// channels of their own, so that a server which stops reading its stdin holds up
-// nobody past the time limit.
+// basic/transports, stdio). One goroutine reads, one writes all lines that wait in
+// one go; callers wait on channels of their own, so that a server which stops
+// reading its stdin holds up nobody past the time limit.
 type pipeConn struct {
 	o     Options
 	env   *envelope
@@ -36,55 +39,24 @@ type pipeConn struct {
 	proc  *process // nil without one
 	grace time.Duration
 
-	out     chan *outgoing
-	replies chan []byte
+	wake    chan struct{} // has room for one: there is something to write
 	closing chan struct{} // closed by Close
 	ended   chan struct{} // closed when the reader has ended
 	down    chan struct{} // closed when dead is set
 
-	mu      sync.Mutex    // guards the fields below
-	dead    error         // why nothing can be carried any more
-	deadAt  time.Duration // when that happened
-	pending map[int64]*call
-	givenUp map[int64]struct{}
-	tokens  map[string]*call // progress tokens of pending calls, as JSON text
+	mu       sync.Mutex    // guards the fields below, and those of calls in the table
+	dead     error         // why nothing can be carried any more
+	deadAt   time.Duration // when that happened
+	queue    []*outgoing
+	detached int // lines in the queue that nobody waits for
+	calls    callTable
+	free     []*call
+	givenUp  map[int64]struct{}
+	tokens   map[string]*call // progress tokens of calls, as JSON text
 
 	loops      sync.WaitGroup
 	closeOnce  sync.Once
 	closeError error
-}
-
-// outgoing is one line to write.
-type outgoing struct {
-	line    []byte // without its line feed
-	call    *call  // nil for a notification
-	written chan error
-}
-
-// States of call.state.
-const (
-	callQueued int32 = iota
-	callSent
-	callDropped // given up before it was written: it never will be
-)
-
-// call is a request in flight.
-type call struct {
-	state atomic.Int32
-	sent  mark
-	done  chan answered
-	token string
-
-	// Guarded by pipeConn.mu.
-	notifications, progress, bytesIn int
-}
-
-// answered is what the reader made of an answer.
-type answered struct {
-	result     json.RawMessage
-	err        error
-	first, end time.Duration
-	bytes      int
 }
 
 // NewPipe returns a Conn that reads JSON-RPC lines from r and writes them to w: a
@@ -97,9 +69,8 @@ func NewPipe(r io.ReadCloser, w io.WriteCloser, o Options) Conn {
 func startPipe(r io.ReadCloser, w io.WriteCloser, p *process, o Options) *pipeConn {
 	c := &pipeConn{
 		o: o, env: newEnvelope(&o), r: r, w: w, proc: p, grace: defaultGrace,
-		out: make(chan *outgoing), replies: make(chan []byte, maxReplies),
-		closing: make(chan struct{}), ended: make(chan struct{}), down: make(chan struct{}),
-		pending: make(map[int64]*call), givenUp: make(map[int64]struct{}), tokens: make(map[string]*call),
+		wake: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{}), down: make(chan struct{}),
+		givenUp: make(map[int64]struct{}), tokens: make(map[string]*call),
 	}
 	c.inbox = inbox{env: c.env, tell: o.OnAnomaly, reply: c.replyToServer}
 	c.loops.Go(c.write)
@@ -118,108 +89,85 @@ func (c *pipeConn) describe(i *Info) {
 
 // RoundTrip implements Conn.
 func (c *pipeConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
-	reply := Reply{Rounds: 1}
 	began := c.o.now()
-	reply.Timing = Timing{Start: began, FirstByte: began, End: began}
 	if ctx.Err() != nil {
-		return reply, gaveUp(ctx)
+		return Reply{Rounds: 1, Timing: Timing{Start: began, FirstByte: began, End: began}}, gaveUp(ctx)
 	}
-	id := c.env.nextID()
-	line, err := c.env.current().appendRequest(lineBuffer(), id, &req)
-	if err != nil {
-		return reply, err
+	k := c.begin(&req)
+	line, err := c.env.current().appendRequest(k.line[:0], k.id, &req)
+	if err == nil {
+		k.line = oneLine(line)
+		k.reply.BytesOut = len(line)
+		c.enqueue(&k.outgoing)
+		err = c.await(ctx, k, req.Timeout)
 	}
-	reply.BytesOut = len(line)
-	k := &call{done: make(chan answered, 1), token: progressToken(req.Params)}
-	c.add(id, k)
-	a, err := c.await(ctx, &outgoing{line: oneLine(line), call: k}, req.Timeout)
-	if err != nil {
-		a = answered{err: err, end: c.endOf(err)}
-		c.giveUp(ctx, id, k, req.Method)
+	if err != nil && !c.giveUp(ctx, k, req.Method) {
+		k.err, k.end = err, c.endOf(err)
 	}
-	c.settle(id, k, &reply)
-	reply.Result = a.result
-	reply.BytesIn += a.bytes
-	t := &reply.Timing
-	t.Start = max(began, k.sent.or(began))
-	t.End = max(a.end, t.Start)
-	t.FirstByte = t.End
-	if a.bytes > 0 {
-		t.FirstByte = min(max(a.first, t.Start), t.End)
-	}
-	return reply, a.err
+	reply, err := k.finish(began)
+	c.recycle(k)
+	return reply, err
 }
 
-// await hands the line to the writer and waits for the answer, the end of the
-// connection, of the time limit, or of ctx.
-func (c *pipeConn) await(ctx context.Context, m *outgoing, limit time.Duration) (answered, error) {
-	var expired <-chan time.Time
-	var timer *time.Timer
-	if limit > 0 {
-		timer = time.NewTimer(limit)
-		defer timer.Stop()
-		expired = timer.C
-	}
-	out := c.out
+// await waits for the answer, the end of the connection, of the time limit, or
+// of ctx.
+func (c *pipeConn) await(ctx context.Context, k *call, limit time.Duration) error {
+	expired := k.startTimer(limit)
+	defer k.stopTimer()
 	for {
 		select {
-		case out <- m:
-			out = nil
-		case a := <-m.call.done:
-			return a, nil
+		case <-k.done:
+			k.settled = true
+			return nil
 		case <-c.down:
-			return m.call.orElse(c.dead)
+			return c.dead
 		case <-ctx.Done():
-			return m.call.orElse(gaveUp(ctx))
+			return gaveUp(ctx)
 		case <-expired:
 			// The limit counts from the send.
-			now := c.o.now()
-			left := m.call.sent.or(now-limit) + limit - now
+			left := c.sent(k, limit) + limit - c.o.now()
 			if left <= 0 {
-				return m.call.orElse(&TimeoutError{Limit: TimeoutTotal})
+				return &TimeoutError{Limit: TimeoutTotal}
 			}
-			timer.Reset(left)
+			k.timer.Reset(left)
 		}
 	}
 }
 
-// orElse returns the answer if it came just before err did.
-func (k *call) orElse(err error) (answered, error) {
-	select {
-	case a := <-k.done:
-		return a, nil
-	default:
-		return answered{}, err
-	}
+// sent returns when k was sent, and if it was not, so long ago that its limit is over.
+func (c *pipeConn) sent(k *call, limit time.Duration) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return or(k.sent, c.o.now()-limit)
 }
 
 // giveUp forgets a request that nobody waits for any more and cancels it, unless
 // it was never written or nothing can be written. initialize must not be
-// cancelled (specification, basic/utilities/cancellation).
-func (c *pipeConn) giveUp(ctx context.Context, id int64, k *call, method string) {
-	unsent := k.state.CompareAndSwap(callQueued, callDropped)
-	if !c.abandon(id, k, unsent) || unsent || method == "initialize" {
-		return
+// cancelled (specification, basic/utilities/cancellation). It reports whether the
+// answer came at this very moment.
+func (c *pipeConn) giveUp(ctx context.Context, k *call, method string) (answered bool) {
+	if answered, cancel := c.abandon(k); answered || !cancel || method == "initialize" {
+		return answered
 	}
 	reason := "timeout"
 	if ctx.Err() != nil {
 		reason = "the client gave up"
 	}
-	line := appendNotification(lineBuffer(), "notifications/cancelled", cancelParams(id, reason))
-	c.queue(line, func() { c.o.OnAnomaly(AnomalyCancelFailed, "too many lines wait for the server to read") })
+	line := appendNotification(nil, "notifications/cancelled", cancelParams(k.id, reason))
+	c.detach(line, func() { c.o.OnAnomaly(AnomalyCancelFailed, "too many lines wait for the server to read") })
+	return false
 }
 
-// abandon takes a call from the pending ones, so that its answer, if one comes
-// still, counts as late. It reports whether the connection is alive.
-func (c *pipeConn) abandon(id int64, k *call, unsent bool) bool {
+// abandon takes a call from the table, so that its answer, if one comes still,
+// counts as late. cancel tells that the server has it and can be told.
+func (c *pipeConn) abandon(k *call) (answered, cancel bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.pending, id)
-	if c.dead != nil {
-		return false
+	if !c.remove(k) {
+		return true, false
 	}
-	if unsent || len(k.done) > 0 {
-		return true // no answer will come, or came at this very moment
+	if c.unqueue(&k.outgoing) || k.sent < 0 || c.dead != nil {
+		return false, false
 	}
 	if len(c.givenUp) >= maxGivenUp {
 		for old := range c.givenUp {
@@ -227,67 +175,70 @@ func (c *pipeConn) abandon(id int64, k *call, unsent bool) bool {
 			break
 		}
 	}
-	c.givenUp[id] = struct{}{}
-	return true
+	c.givenUp[k.id] = struct{}{}
+	return false, true
 }
 
-// queue has a line written without waiting for it; dropped is called when the
+// detach has a line written without waiting for it; dropped is called when the
 // server reads so little that too many lines wait already.
-func (c *pipeConn) queue(line []byte, dropped func()) {
-	select {
-	case c.replies <- line:
-	default:
-		dropped()
+func (c *pipeConn) detach(line []byte, dropped func()) {
+	c.mu.Lock()
+	full := c.detached >= maxReplies
+	if !full {
+		c.detached++
 	}
+	c.mu.Unlock()
+	if full {
+		dropped()
+		return
+	}
+	c.enqueue(&outgoing{line: line, detached: true})
 }
 
 func (c *pipeConn) replyToServer(payload []byte) {
-	c.queue(payload, func() { c.o.OnAnomaly(AnomalyReplyDropped, excerpt(payload)) })
+	c.detach(payload, func() { c.o.OnAnomaly(AnomalyReplyDropped, excerpt(payload)) })
 }
 
 // Notify implements Conn. It returns when the line is written.
 func (c *pipeConn) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	line := oneLine(appendNotification(lineBuffer(), method, params))
-	m := &outgoing{line: line, written: make(chan error, 1)}
-	out := c.out
-	for {
-		var err error
-		select {
-		case out <- m:
-			out = nil
-			continue
-		case err = <-m.written:
-		case <-c.down:
-			err = c.dead
-		case <-ctx.Done():
-			err = gaveUp(ctx)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", method, err)
-		}
+	m := &outgoing{line: oneLine(appendNotification(nil, method, params)), written: make(chan error, 1)}
+	c.enqueue(m)
+	var err error
+	select {
+	case err = <-m.written:
+	case <-c.down:
+		err = c.dead
+	case <-ctx.Done():
+		err = gaveUp(ctx)
+	}
+	if err == nil {
 		return nil
 	}
-}
-
-// add registers a call before it can possibly be answered.
-func (c *pipeConn) add(id int64, k *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pending[id] = k
-	if k.token != "" {
-		c.tokens[k.token] = k
+	c.unqueue(m)
+	return fmt.Errorf("%s: %w", method, err)
+}
+
+// enqueue hands a line to the writer.
+func (c *pipeConn) enqueue(m *outgoing) {
+	c.mu.Lock()
+	c.queue = append(c.queue, m)
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default: // the writer is about to look anyway
 	}
 }
 
-// settle forgets a call and takes over what was counted for it.
-func (c *pipeConn) settle(id int64, k *call, reply *Reply) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.pending, id)
-	if c.tokens[k.token] == k {
-		delete(c.tokens, k.token)
+// unqueue takes a line back that was not written yet; false when there is none.
+func (c *pipeConn) unqueue(m *outgoing) bool {
+	i := slices.Index(c.queue, m)
+	if i < 0 {
+		return false
 	}
-	reply.Notifications, reply.Progress, reply.BytesIn = k.notifications, k.progress, k.bytesIn
+	c.queue = slices.Delete(c.queue, i, i+1)
+	return true
 }
 
 // fail makes err the end of the connection, unless it has ended already.
@@ -327,30 +278,64 @@ func (c *pipeConn) isOver() bool {
 
 // write is the writing goroutine.
 func (c *pipeConn) write() {
+	var batch []byte
+	var notes []*outgoing // in the batch, with somebody waiting
 	for {
-		m := &outgoing{}
 		select {
-		case m = <-c.out:
-		case m.line = <-c.replies:
+		case <-c.wake:
 		case <-c.closing:
 			return
 		}
-		if m.call != nil {
-			m.call.sent.put(c.o.now())
-			if !m.call.state.CompareAndSwap(callQueued, callSent) {
-				continue
+		// Callers that are about to run add their lines to this write.
+		runtime.Gosched()
+		for {
+			batch, notes = c.join(batch[:0], notes[:0])
+			if len(batch) == 0 {
+				break
+			}
+			_, err := c.w.Write(batch)
+			for _, m := range notes {
+				m.written <- err
+			}
+			if err != nil {
+				c.brokenPipe(err)
+				return
 			}
 		}
-		_, err := c.w.Write(append(m.line, '\n'))
-		if m.written != nil {
-			m.written <- err
+		clear(notes[:cap(notes)])
+		if cap(batch) > 2*joinedBytes {
+			batch = nil
 		}
-		if err != nil {
-			c.brokenPipe(err)
-			return
-		}
-		releaseLine(m.line)
 	}
+}
+
+// join appends the lines that wait, at most about joinedBytes, to batch, and
+// those of them whose writing is awaited to notes.
+func (c *pipeConn) join(batch []byte, notes []*outgoing) ([]byte, []*outgoing) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 {
+		return batch, notes
+	}
+	now := c.o.now()
+	n := 0
+	for _, m := range c.queue {
+		if len(batch) > 0 && len(batch)+len(m.line) > joinedBytes {
+			break
+		}
+		n++
+		batch = append(append(batch, m.line...), '\n')
+		switch {
+		case m.call != nil:
+			m.call.sent = now
+		case m.detached:
+			c.detached--
+		default:
+			notes = append(notes, m)
+		}
+	}
+	c.queue = slices.Delete(c.queue, 0, n)
+	return batch, notes
 }
 
 // brokenPipe ends the connection after a failed write. The usual reason is that

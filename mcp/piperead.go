@@ -88,9 +88,8 @@ func (c *pipeConn) message(t *textLine, data []byte, fault error) {
 func (c *pipeConn) broken(t *textLine, err error) {
 	if bytes.Contains(t.text, []byte(`"jsonrpc"`)) {
 		if id, ok := idInFragment(t.text, t.text); ok {
-			a := answered{first: t.first, end: t.end, bytes: len(t.text)}
-			a.err = &ProtocolError{Kind: FaultBadJSON, Detail: excerpt(t.text), Err: err}
-			if c.settleWith(id, a) {
+			fault := &ProtocolError{Kind: FaultBadJSON, Detail: excerpt(t.text), Err: err}
+			if c.settle(id, t, len(t.text), nil, fault) {
 				return
 			}
 		}
@@ -99,9 +98,8 @@ func (c *pipeConn) broken(t *textLine, err error) {
 }
 
 func (c *pipeConn) oversized(t *textLine) {
-	a := answered{first: t.first, end: t.end, bytes: len(t.text)}
-	a.err = &LimitError{Limit: LimitMessage, Max: c.o.Limits.MessageBytes}
-	if id, ok := idInFragment(t.text, t.tail); ok && c.settleWith(id, a) {
+	over := &LimitError{Limit: LimitMessage, Max: c.o.Limits.MessageBytes}
+	if id, ok := idInFragment(t.text, t.tail); ok && c.settle(id, t, len(t.text), nil, over) {
 		return
 	}
 	c.o.OnAnomaly(AnomalyOversized, excerpt(t.text))
@@ -114,9 +112,9 @@ func (c *pipeConn) countProgress(m *message, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k := c.tokens[string(token)]; k != nil {
-		k.notifications++
-		k.progress++
-		k.bytesIn += size
+		k.reply.Notifications++
+		k.reply.Progress++
+		k.reply.BytesIn += size
 	}
 }
 
@@ -126,11 +124,10 @@ func (c *pipeConn) response(t *textLine, m *message, data []byte, fault error) {
 		c.o.OnAnomaly(AnomalyUnknownID, excerpt(data))
 		return
 	}
-	a := answered{first: t.first, end: t.end, bytes: len(data)}
-	if a.err = fault; fault == nil {
-		a.result, a.err = m.answer(data, 0)
+	if fault == nil {
+		fault = m.answer(data, 0)
 	}
-	if c.settleWith(id, a) {
+	if c.settle(id, t, len(data), m, fault) {
 		return
 	}
 	switch {
@@ -141,19 +138,6 @@ func (c *pipeConn) response(t *textLine, m *message, data []byte, fault error) {
 	default:
 		c.o.OnAnomaly(AnomalyUnknownID, excerpt(data))
 	}
-}
-
-// settleWith gives the pending call of that id its answer; false when there is none.
-func (c *pipeConn) settleWith(id int64, a answered) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	k := c.pending[id]
-	if k == nil {
-		return false
-	}
-	delete(c.pending, id)
-	k.done <- a // has room for the one answer that a call gets
-	return true
 }
 
 func (c *pipeConn) wasGivenUp(id int64) bool {

@@ -11,20 +11,23 @@ import (
 // that the session is gone, whatever the body says (specification 2025-11-25,
 // basic/transports, session management). id is that of the request, 0 for a
 // message that has none. size is that of the JSON-RPC message, if there was one.
-func (c *httpConn) refusal(resp *httpResponse, session bool, id int64) (size int, err error) {
-	body := readSome(resp, refusalBytes)
-	if session && resp.status == 404 {
+func (c *httpConn) refusal(resp response, session bool, id int64) (size int, err error) {
+	body, cut := readSome(resp, refusalBytes)
+	if session && resp.status() == 404 {
 		c.lost.Store(true)
 		return 0, &HTTPError{Status: 404, Body: excerpt(body), Lost: true}
 	}
-	if e := c.refusalRPC(body, resp.status, id); e != nil {
+	if e := c.refusalRPC(body, resp.status(), id); e != nil {
 		if session && unknownSession(e) {
 			c.lost.Store(true)
 			e.lost = true
 		}
 		return len(body), e
 	}
-	return 0, &HTTPError{Status: resp.status, Body: excerpt(body), Header: tellingHeader(resp)}
+	if late, ok := errors.AsType[*TimeoutError](cut); ok {
+		return 0, late // there was no time for the whole answer
+	}
+	return 0, &HTTPError{Status: resp.status(), Body: excerpt(body), Header: tellingHeader(resp)}
 }
 
 // refusalRPC returns the JSON-RPC error in a body, or nil when there is none
@@ -44,14 +47,14 @@ func (c *httpConn) refusalRPC(body []byte, status int, id int64) *RPCError {
 }
 
 // tellingHeader returns the header field that explains a status, as "Name: value".
-func tellingHeader(resp *httpResponse) string {
+func tellingHeader(resp response) string {
 	name := ""
 	switch {
-	case resp.status/100 == 3:
+	case resp.status()/100 == 3:
 		name = "Location"
-	case resp.status == 401 || resp.status == 403:
+	case resp.status() == 401 || resp.status() == 403:
 		name = "WWW-Authenticate"
-	case resp.status == 429 || resp.status == 503:
+	case resp.status() == 429 || resp.status() == 503:
 		name = "Retry-After"
 	}
 	if name == "" || resp.header(name) == "" {
@@ -62,26 +65,33 @@ func tellingHeader(resp *httpResponse) string {
 
 // readSome reads at most n bytes of a body. What a failing read leaves is still
 // worth showing.
-func readSome(resp *httpResponse, n int64) []byte {
+func readSome(resp response, n int64) ([]byte, error) {
 	var b bytes.Buffer
-	if _, err := b.ReadFrom(io.LimitReader(resp.body, n)); err != nil {
-		return b.Bytes()
+	_, err := b.ReadFrom(io.LimitReader(resp, n))
+	return b.Bytes(), err
+}
+
+// beginning is what of a body is quoted in an error.
+func beginning(resp response) string {
+	body, err := readSome(resp, 512)
+	if err != nil && len(body) == 0 {
+		return ""
 	}
-	return b.Bytes()
+	return excerpt(body)
 }
 
 // discard reads the body of an answer that says nothing more, so that the
 // connection can be used again; a stream is left alone.
-func discard(resp *httpResponse) {
+func discard(resp response) {
 	if mediaType(resp.header("Content-Type")) == "text/event-stream" {
 		return
 	}
-	readSome(resp, drainBytes)
+	_, _ = readSome(resp, drainBytes) // after an error the connection is not used again
 }
 
 // closeBody closes a response body. Its error says nothing that reading did not.
-func closeBody(resp *httpResponse) {
-	if err := resp.body.Close(); err != nil {
+func closeBody(resp response) {
+	if err := resp.Close(); err != nil {
 		return
 	}
 }

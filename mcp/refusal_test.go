@@ -3,7 +3,6 @@ package mcp_test
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 
 	"mcpbench/internal/mcptest"
 	"mcpbench/mcp"
@@ -38,8 +37,9 @@ func TestHTTPRefusals(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r, err := callRefused(t, tt.session, tt.answer)
+			overHTTP(t, func(h onHTTP) {
+				t, engine := h.T, h.engine
+				r, err := callRefused(t, engine, tt.session, tt.answer)
 				contains(t, err, tt.text)
 				if r.HTTPStatus != tt.answer.Status {
 					t.Errorf("status %d", r.HTTPStatus)
@@ -60,10 +60,10 @@ func TestHTTPRefusals(t *testing.T) {
 
 // callRefused makes one call that gets the answer, and checks that nothing is
 // repeated and nothing re-opened.
-func callRefused(t *testing.T, session string, answer mcptest.Answer) (mcp.Reply, error) {
+func callRefused(t *testing.T, engine mcp.Engine, session string, answer mcptest.Answer) (mcp.Reply, error) {
 	t.Helper()
 	p := (&mcptest.Peer{SessionID: session}).On("tools/call", answer)
-	s := connect(t, p.HTTP(t), mcp.Options{})
+	s := connect(t, serveHTTP(t, p, engine), mcp.Options{})
 	r, err := s.Call(t.Context(), echo)
 	if n := len(p.Received("tools/call", "initialize")); n != 2 {
 		t.Errorf("%d messages, want 2", n)

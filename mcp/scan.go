@@ -64,12 +64,16 @@ func (m *member) named(name string) bool {
 	if string(m.key) == name {
 		return true
 	}
-	if bytes.IndexByte(m.key, '\\') < 0 {
-		return false
-	}
+	return bytes.IndexByte(m.key, '\\') >= 0 && string(m.unescaped()) == name
+}
+
+// unescaped returns the key with its escapes resolved.
+func (m *member) unescaped() []byte {
 	var key string
-	quoted := slices.Concat([]byte{'"'}, m.key, []byte{'"'})
-	return json.Unmarshal(quoted, &key) == nil && key == name
+	if json.Unmarshal(slices.Concat([]byte{'"'}, m.key, []byte{'"'}), &key) != nil {
+		return nil
+	}
+	return []byte(key)
 }
 
 // lookup returns the raw value of a member of the JSON object data, or nil. Of
@@ -87,15 +91,32 @@ func lookup(data []byte, name string) json.RawMessage {
 
 // lookupString returns the string that a member of the JSON object data holds.
 func lookupString(data []byte, name string) (string, bool) {
-	raw := lookup(data, name)
-	if len(raw) == 0 || raw[0] != '"' {
+	return text(lookup(data, name))
+}
+
+// text returns the string that a JSON value is.
+func text(raw json.RawMessage) (string, bool) {
+	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
+	}
+	if inner := raw[1 : len(raw)-1]; isPlain(inner) {
+		return string(inner), true
 	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
 		return "", false
 	}
 	return s, true
+}
+
+// isPlain reports whether b stands for itself between quotes.
+func isPlain(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 func skipSpace(d []byte, i int) int {

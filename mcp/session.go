@@ -33,20 +33,21 @@ func (s *Session) Call(ctx context.Context, req Request) (Reply, error) {
 
 // judge applies the rules of MCP to a well-formed result.
 func (s *Session) judge(method string, reply *Reply) error {
-	f := s.features()
-	var isError, resultType []byte
-	sc := scanObject(reply.Result)
-	for m, ok := sc.next(); ok; m, ok = sc.next() {
-		switch {
-		case method == "tools/call" && m.named("isError"):
-			isError = reply.Result[m.start:m.end]
-		case f.ResultType && m.named("resultType"):
-			resultType = reply.Result[m.start:m.end]
+	if !reply.scanned {
+		// From a Conn that is none of ours.
+		var m message
+		m.resultValue(reply.Result, skipSpace(reply.Result, 0))
+		reply.isError, reply.resultType = m.isError, m.resultType
+	}
+	if s.features().ResultType {
+		if err := checkResultType(reply.resultType.in(reply.Result)); err != nil {
+			return err
 		}
 	}
-	if err := checkResultType(resultType); err != nil {
-		return err
+	if method != "tools/call" {
+		return nil
 	}
+	isError := reply.isError.in(reply.Result)
 	switch string(isError) {
 	case "", "false":
 	case "true":
@@ -71,7 +72,7 @@ func (s *Session) features() Features {
 // Neither input nor tasks are declared by this client, so that a server must not
 // ask for the one or answer with the other.
 func checkResultType(raw []byte) error {
-	if raw == nil {
+	if raw == nil || string(raw) == `"complete"` {
 		return nil
 	}
 	var t string

@@ -21,6 +21,8 @@ type Streamable struct {
 	Header http.Header
 	// TLS configures https; nil means the system's roots.
 	TLS *tls.Config
+	// Engine is the implementation of HTTP; "" is EngineAuto.
+	Engine Engine
 	// DialContext opens connections; nil means TCP.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 }
@@ -39,7 +41,14 @@ func (s *Streamable) Dial(ctx context.Context, o Options) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newHTTPConn(ctx, newNetEngine(u, header, s, &o), o), nil
+	name, err := s.chooseEngine(u, header)
+	if err != nil {
+		return nil, err
+	}
+	if name == EngineStd {
+		return newHTTPConn(ctx, newNetEngine(u, header, s, &o), name, o), nil
+	}
+	return newHTTPConn(ctx, newFastEngine(u, header, s, &o), name, o), nil
 }
 
 func parseURL(text string) (*url.URL, error) {
@@ -70,8 +79,8 @@ func (s *Streamable) header(u *url.URL, o *Options) (http.Header, error) {
 			return nil, fmt.Errorf("HTTP header %q: the name has a character that is not allowed", name)
 		}
 		for _, v := range values {
-			if strings.ContainsAny(v, "\r\n\x00") {
-				return nil, fmt.Errorf("HTTP header %q: the value has a line break or a NUL", name)
+			if strings.ContainsFunc(v, isControl) {
+				return nil, fmt.Errorf("HTTP header %q: the value has a control character", name)
 			}
 		}
 		key := http.CanonicalHeaderKey(name)
@@ -87,6 +96,9 @@ func (s *Streamable) header(u *url.URL, o *Options) (http.Header, error) {
 	}
 	return header, nil
 }
+
+// isControl reports whether r must not stand in a field value (RFC 9110, section 5.5).
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 // isToken reports whether s is a token of RFC 9110, section 5.6.2.
 func isToken(s string) bool {

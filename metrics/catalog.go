@@ -33,4 +33,5 @@ type TargetInfo struct {
 	Server, Transport         string
 	ProtocolVersion           string
 	ServerName, ServerVersion string
+	HTTPEngine                string // fast or std; "" on stdio
 }

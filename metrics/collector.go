@@ -69,8 +69,8 @@ func NewCollector(cfg CollectorConfig) *Collector {
 // it waits, and the run is unsound. Safe for concurrent use; not after Close.
 func (c *Collector) Record(s Sample) { c.stream.put(&s) }
 
-// StartClock says when offset 0 was. It is called once; without it no second
-// ends before Close.
+// StartClock says when offset 0 was; without it no second ends before Close. A
+// later call moves it, as one who replays a run does to let seconds end.
 func (c *Collector) StartClock(t0 time.Time) { c.clock.Store(&t0) }
 
 // Close ends the stream of samples. It is called once, after all callers of

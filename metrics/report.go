@@ -106,7 +106,7 @@ func (c *Collector) targets() []TargetSummary {
 	for _, t := range c.cfg.Catalog.Targets {
 		out = append(out, TargetSummary{
 			Server: t.Server, Transport: t.Transport, ProtocolVersion: t.ProtocolVersion,
-			ServerInfo: ServerInfo{Name: t.ServerName, Version: t.ServerVersion},
+			ServerInfo: ServerInfo{Name: t.ServerName, Version: t.ServerVersion}, HTTPEngine: t.HTTPEngine,
 		})
 	}
 	return out

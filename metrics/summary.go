@@ -39,6 +39,7 @@ type TargetSummary struct {
 	Transport       string     `json:"transport"`
 	ProtocolVersion string     `json:"protocol_version"`
 	ServerInfo      ServerInfo `json:"server_info"`
+	HTTPEngine      string     `json:"http_engine,omitempty"` // fast or std
 }
 
 // ServerInfo is the name and version that the server gave.

@@ -108,7 +108,7 @@ func newRoot(s streams) *cobra.Command {
 	})
 	root.AddCommand(
 		newRunCommand(s), newCheckCommand(s), newDiscoverCommand(s), newServeCommand(s),
-		newSchemaCommand(s), newVersionCommand(s),
+		newRecoverCommand(s), newSchemaCommand(s), newVersionCommand(s),
 	)
 	root.AddCommand(notYetCommands()...)
 	return root

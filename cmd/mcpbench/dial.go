@@ -16,6 +16,7 @@ import (
 type dialer struct {
 	server    *scenarios.Server
 	getStream bool
+	engine    mcp.Engine // "" is auto
 	seed      uint64
 }
 
@@ -49,7 +50,7 @@ func (d *dialer) transport(slot int) (mcp.Transport, error) {
 		}
 		header.Add(h.Name, value)
 	}
-	return &mcp.Streamable{URL: s.URL, Header: header}, nil
+	return &mcp.Streamable{URL: s.URL, Header: header, Engine: d.engine}, nil
 }
 
 // bearer returns the Authorization header for a token in a variable.

@@ -15,6 +15,7 @@ import (
 
 	"mcpbench/driver"
 	"mcpbench/internal/target"
+	"mcpbench/mcp"
 	"mcpbench/metrics"
 	"mcpbench/output"
 	"mcpbench/scenarios"
@@ -123,6 +124,7 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 		d := &dialer{
 			server: &p.Servers[p.Groups[group].Server], seed: e.flags.seed,
 			getStream: e.flags.getStream == "always", // no step needs one yet
+			engine:    mcp.Engine(e.flags.engine),
 		}
 		return d.dial
 	})
@@ -135,7 +137,7 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 		return err
 	}
 	e.parquet, err = output.NewParquet(output.ParquetConfig{
-		Folder: folder, RunID: e.runID, Catalog: e.plan.Catalog, T0: e.startedAt, Run: e.file,
+		Folder: folder, RunID: e.runID, Catalog: e.plan.Catalog, T0: e.startedAt, Run: e.file, Warmup: p.Warmup,
 	})
 	if err != nil {
 		return err
@@ -184,13 +186,16 @@ func (e *execution) outDir() string {
 }
 
 func (e *execution) newRunFile() *output.RunFile {
-	text := e.scenario.Resolved()
+	p, text := e.program, e.scenario.Resolved()
 	sum := sha256.Sum256(text)
 	f := &output.RunFile{
 		RunID: e.runID, Mcpbench: version, Go: runtime.Version(), StartedAt: e.startedAt.UTC(),
 		Host: output.ThisHost(), Command: e.command,
 		Scenario: output.ScenarioRef{Name: e.program.Name, SHA256: hex.EncodeToString(sum[:])},
 		Seed:     e.flags.seed,
+	}
+	for _, t := range p.Thresholds { // for whoever has to judge the run after a kill
+		f.Thresholds = append(f.Thresholds, metrics.ThresholdResult{Expr: t.Expr})
 	}
 	return f
 }

@@ -186,8 +186,6 @@ func (f *runFlags) validate(cmd *cobra.Command) error {
 		return usage("--procs %d: must be positive", f.procs)
 	case f.pacer == driver.PacerPrecise && !driver.HasPrecisePacer:
 		return usage("--pacer precise: there is none on this system; use economical")
-	case f.engine == "fast":
-		return usage("not supported yet: --http-engine fast")
 	case f.args != "" && f.tool == "":
 		return usage("-a needs -t TOOL")
 	}

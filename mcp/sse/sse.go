@@ -52,6 +52,11 @@ func NewReader(src io.Reader, limit int) *Reader {
 	return &Reader{src: src, limit: limit, buf: make([]byte, bufferSize)}
 }
 
+// Reset makes the reader one of src, as new, but for its buffers.
+func (r *Reader) Reset(src io.Reader, limit int) {
+	*r = Reader{src: src, limit: limit, buf: r.buf, line: shrink(r.line), data: shrink(r.data)}
+}
+
 // Next returns the next block that has any field. At the end of the source it
 // returns the source's error, io.EOF for a clean end.
 func (r *Reader) Next() (Event, error) {

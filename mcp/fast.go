@@ -1,0 +1,309 @@
+package mcp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// staleAfter is how long a kept connection must have been idle for its end,
+	// without a byte of an answer, to count as the server's keep-alive limit. A
+	// connection in steady use that ends so is a failure of the server.
+	staleAfter = 100 * time.Millisecond
+	// joinBytes is up to which size a body is written together with its header.
+	joinBytes = 64 << 10
+)
+
+// fastEngine is our own HTTP/1.1 (RFC 9112): one connection for each request in
+// flight, kept alive for the next ones. A request that found its kept connection
+// closed by the server is sent once more over a new one and reported as
+// AnomalyStaleConnection: when the request could not be written whole, or when
+// the connection had been idle and ended before the first byte of an answer.
+type fastEngine struct {
+	address string
+	target  string // of the request line
+	host    string
+	header  []headerField // the user's, which those of a message override
+	tls     *tls.Config   // nil: plain
+	limits  Limits
+	now     func() time.Duration
+	tell    func(Anomaly, string)
+	dialer  func(ctx context.Context, network, addr string) (net.Conn, error)
+
+	head atomic.Pointer[requestHead]
+
+	mu     sync.Mutex
+	closed bool
+	idle   []*fastConn
+	open   map[*fastConn]struct{}
+	tcp    time.Duration // of the first connection
+	shake  time.Duration // its TLS handshake
+}
+
+// requestHead is what all messages with the same method and header begin with.
+type requestHead struct {
+	method string
+	header *headerField
+	text   []byte
+	late   []headerField // of the user's fields those that a message may override
+}
+
+// newFastEngine returns an engine for messages to u that carry header.
+func newFastEngine(u *url.URL, header http.Header, s *Streamable, o *Options) *fastEngine {
+	e := &fastEngine{
+		address: net.JoinHostPort(u.Hostname(), port(u)), target: u.RequestURI(),
+		host: header.Get("Host"), limits: o.Limits, now: o.now, tell: o.OnAnomaly,
+		dialer: s.DialContext, open: make(map[*fastConn]struct{}),
+	}
+	if e.host == "" {
+		e.host = u.Host
+	}
+	for name, values := range header {
+		if name == "Host" || name == "Content-Length" {
+			continue
+		}
+		for _, v := range values {
+			e.header = append(e.header, headerField{name, strings.Trim(v, " \t")})
+		}
+	}
+	// Sorted, so that equal configurations send equal bytes.
+	slices.SortStableFunc(e.header, func(a, b headerField) int { return strings.Compare(a.name, b.name) })
+	if e.dialer == nil {
+		e.dialer = (&net.Dialer{Timeout: dialLimit}).DialContext
+	}
+	if u.Scheme == "https" {
+		e.tls = s.tlsConfig(u)
+	}
+	return e
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	if u.Scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
+
+func (e *fastEngine) do(ctx context.Context, r *httpRequest, t *stamps) (response, error) {
+	*t = noStamps()
+	c, err := e.take(ctx, r, t)
+	if err != nil {
+		return nil, err
+	}
+	err = c.exchange(ctx, r, t)
+	if err != nil && c.stale(err) && ctx.Err() == nil {
+		c.discard()
+		e.tell(AnomalyStaleConnection, "sent again: "+err.Error())
+		if c, err = e.dial(ctx, r, t); err != nil {
+			return nil, err
+		}
+		err = c.exchange(ctx, r, t)
+	}
+	if err != nil {
+		err = c.fault(err)
+		c.discard()
+		return nil, err
+	}
+	return c, nil
+}
+
+// take returns a connection for one exchange: a kept one that seems alive, or a new one.
+func (e *fastEngine) take(ctx context.Context, r *httpRequest, t *stamps) (*fastConn, error) {
+	for {
+		c := e.kept()
+		if c == nil {
+			return e.dial(ctx, r, t)
+		}
+		c.idleFor = e.now() - c.idleSince
+		if c.idleFor < staleAfter || alive(c.wire.Conn, e.tls != nil) {
+			return c, nil
+		}
+		c.discard()
+	}
+}
+
+// kept returns the connection that was given back last, nil when there is none.
+func (e *fastEngine) kept() *fastConn {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := len(e.idle)
+	if n == 0 {
+		return nil
+	}
+	c := e.idle[n-1]
+	e.idle[n-1] = nil
+	e.idle = e.idle[:n-1]
+	return c
+}
+
+// keep takes back a connection after an exchange; false when the engine is closed.
+func (e *fastEngine) keep(c *fastConn) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.idle = append(e.idle, c)
+	}
+	return !e.closed
+}
+
+// dial opens a connection. r.limit bounds TCP and TLS together.
+func (e *fastEngine) dial(ctx context.Context, r *httpRequest, t *stamps) (*fastConn, error) {
+	limited := ctx
+	if r.limit > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeoutCause(ctx, r.limit, errTimeout)
+		defer cancel()
+	}
+	began := e.now()
+	fail := func(op string, err error) (*fastConn, error) {
+		if ctx.Err() == nil && errors.Is(context.Cause(limited), errTimeout) {
+			return nil, &TimeoutError{Limit: TimeoutTotal}
+		}
+		return nil, &TransportError{Op: op, Err: err}
+	}
+	socket, err := e.dialer(limited, "tcp", e.address)
+	if err != nil {
+		return fail("dial", err)
+	}
+	tcp := e.now() - began
+	c := &fastConn{engine: e, wire: wire{Conn: socket, now: e.now}}
+	c.stream = &c.wire
+	if !e.add(c) {
+		c.closeSocket()
+		return fail("dial", net.ErrClosed)
+	}
+	var shake time.Duration
+	if e.tls != nil {
+		secure := tls.Client(&c.wire, e.tls)
+		bounded, cancel := context.WithTimeout(limited, dialLimit)
+		defer cancel()
+		if err := secure.HandshakeContext(bounded); err != nil {
+			c.discard()
+			return fail("tls", err)
+		}
+		shake = e.now() - began - tcp
+		c.stream = secure
+	}
+	e.opened(tcp, shake)
+	t.connect = e.now() - began
+	return c, nil
+}
+
+func (e *fastEngine) add(c *fastConn) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.open[c] = struct{}{}
+	}
+	return !e.closed
+}
+
+func (e *fastEngine) forget(c *fastConn) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.open, c)
+}
+
+// opened notes how long the first connection took to open.
+func (e *fastEngine) opened(tcp, shake time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.tcp == 0 {
+		e.tcp, e.shake = tcp, shake
+	}
+}
+
+func (e *fastEngine) phases() (tcp, tls time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.tcp, e.shake
+}
+
+func (e *fastEngine) close() {
+	e.mu.Lock()
+	e.closed = true
+	e.idle = nil
+	open := e.open
+	e.open = make(map[*fastConn]struct{})
+	e.mu.Unlock()
+	for c := range open {
+		c.shut()
+	}
+}
+
+// appendMessage appends the whole header of r, and its body unless that is
+// large; rest is then the body.
+func (e *fastEngine) appendMessage(dst []byte, r *httpRequest) (text, rest []byte) {
+	head := e.requestHead(r)
+	dst = append(dst, head.text...)
+	for _, f := range head.late {
+		if !has(r.extra, f.name) {
+			dst = appendField(dst, f)
+		}
+	}
+	for _, f := range r.extra {
+		dst = appendField(dst, f)
+	}
+	if r.method == http.MethodPost {
+		dst = append(dst, "Content-Length: "...)
+		dst = strconv.AppendInt(dst, int64(len(r.body)), 10)
+		dst = append(dst, "\r\n"...)
+	}
+	dst = append(dst, "\r\n"...)
+	if len(r.body) > joinBytes {
+		return dst, r.body
+	}
+	return append(dst, r.body...), nil
+}
+
+// requestHead returns the beginning of r, which is made once for each method and header.
+func (e *fastEngine) requestHead(r *httpRequest) *requestHead {
+	var key *headerField
+	if len(r.header) > 0 {
+		key = &r.header[0]
+	}
+	if h := e.head.Load(); h != nil && h.method == r.method && h.header == key {
+		return h
+	}
+	h := &requestHead{method: r.method, header: key}
+	h.text = append(h.text, r.method+" "+e.target+" HTTP/1.1\r\nHost: "+e.host+"\r\n"...)
+	for _, f := range e.header {
+		switch {
+		case has(r.header, f.name):
+		case f.name == methodField || f.name == nameField:
+			h.late = append(h.late, f)
+		default:
+			h.text = appendField(h.text, f)
+		}
+	}
+	for _, f := range r.header {
+		h.text = appendField(h.text, f)
+	}
+	e.head.Store(h)
+	return h
+}
+
+// has reports whether a field of that name, spelt alike, is among fields.
+func has(fields []headerField, name string) bool {
+	return slices.ContainsFunc(fields, func(f headerField) bool { return f.name == name })
+}
+
+func appendField(dst []byte, f headerField) []byte {
+	dst = append(dst, f.name...)
+	dst = append(dst, ": "...)
+	dst = append(dst, f.value...)
+	return append(dst, "\r\n"...)
+}

@@ -1,0 +1,306 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// bufferBytes is how much is read at once; longer header lines make a buffer of their own.
+const bufferBytes = 4096
+
+// buffers are what a connection needs only while a request is in flight, so that
+// an idle session is small.
+type buffers struct {
+	out []byte
+	in  []byte
+}
+
+var bufferPool = sync.Pool{New: func() any { return &buffers{in: make([]byte, bufferBytes)} }}
+
+// fastConn is a connection of a fastEngine, and the response that it carries. It
+// belongs to one exchange at a time.
+type fastConn struct {
+	engine *fastEngine
+	wire   wire
+	stream net.Conn // the wire, or TLS over it
+
+	idleSince time.Duration
+	idleFor   time.Duration // before this exchange, 0 on a new connection
+	used      bool          // it has carried an exchange
+	partly    bool          // the request could not be written whole
+	answered  bool          // a byte of the response arrived
+
+	buf  *buffers
+	r, w int // what was read and not consumed is buf.in[r:w]
+
+	code    int
+	values  [len(keptHeaders)]string // kept between exchanges, most of them repeat
+	present uint8                    // which of them this response has
+	framing framing
+
+	mu      sync.Mutex // guards the fields below
+	busy    bool
+	shutted bool
+	ended   <-chan struct{} // of the context that is watched
+	unwatch func() bool
+}
+
+// exchange sends r and reads the header of the response.
+func (c *fastConn) exchange(ctx context.Context, r *httpRequest, t *stamps) error {
+	c.answered, c.partly, c.present = false, false, 0
+	c.framing = framing{}
+	if err := c.watch(ctx); err != nil {
+		return err
+	}
+	if c.buf == nil {
+		c.borrow()
+	}
+	if err := c.send(r, t); err != nil {
+		// A server may answer and close without reading the request to its end.
+		c.partly = true
+		if c.wire.expired(err) || c.readEarly(t) != nil {
+			return &TransportError{Op: "write", Err: err}
+		}
+		c.framing.last = true
+		return nil
+	}
+	if r.onWrote != nil {
+		r.onWrote()
+	}
+	return c.readHead(t)
+}
+
+func (c *fastConn) send(r *httpRequest, t *stamps) error {
+	out, rest := c.engine.appendMessage(c.buf.out[:0], r)
+	c.buf.out = out
+	now := c.engine.now()
+	t.sent = now
+	until := time.Duration(0)
+	if r.limit > 0 {
+		until = now + r.limit
+	}
+	if err := c.wire.limit(until, now); err != nil {
+		return err
+	}
+	_, err := c.stream.Write(out)
+	if err == nil && rest != nil {
+		_, err = c.stream.Write(rest)
+	}
+	return err
+}
+
+// readEarly reads the header of a response that came though the request could
+// not be written whole.
+func (c *fastConn) readEarly(t *stamps) error {
+	now := c.engine.now()
+	if until := now + drainLimit; c.wire.until == 0 || c.wire.until > until {
+		if err := c.wire.limit(until, now); err != nil {
+			return err
+		}
+	}
+	return c.readHead(t)
+}
+
+// stale reports whether err means that the server had closed the kept
+// connection rather than failed to answer.
+func (c *fastConn) stale(err error) bool {
+	if !c.used || c.answered || c.wire.expired(err) || !isTransport(err) || c.isShut() {
+		return false
+	}
+	return c.partly || c.idleFor >= staleAfter
+}
+
+func isTransport(err error) bool {
+	_, protocol := errors.AsType[*ProtocolError](err)
+	_, limit := errors.AsType[*LimitError](err)
+	return !protocol && !limit
+}
+
+// fault implements response.
+func (c *fastConn) fault(err error) error {
+	if c.wire.expired(err) {
+		return &TimeoutError{Limit: TimeoutTotal}
+	}
+	if _, ok := errors.AsType[*TransportError](err); ok || !isTransport(err) {
+		return err
+	}
+	return &TransportError{Op: "read", Err: err}
+}
+
+// watch makes the end of ctx close the connection for as long as an exchange is
+// on it. The registration stays for the next exchange, which usually has the
+// same context.
+func (c *fastConn) watch(ctx context.Context) error {
+	ended := ctx.Done()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy = true
+	if ended != c.ended {
+		if c.unwatch != nil {
+			c.unwatch()
+			c.unwatch = nil
+		}
+		c.ended = ended
+		if ended != nil {
+			c.unwatch = context.AfterFunc(ctx, func() { c.giveUp(ended) })
+		}
+	}
+	if c.shutted {
+		return net.ErrClosed
+	}
+	return ctx.Err() // had it ended while the connection was idle, nobody would tell
+}
+
+// giveUp closes the connection if its exchange has the context that ended.
+func (c *fastConn) giveUp(ended <-chan struct{}) {
+	c.mu.Lock()
+	hit := c.busy && c.ended == ended
+	c.shutted = c.shutted || hit
+	c.mu.Unlock()
+	if hit {
+		c.closeSocket()
+	}
+}
+
+// shut closes the connection from outside; an exchange on it fails.
+func (c *fastConn) shut() {
+	c.mu.Lock()
+	c.shutted = true
+	if c.unwatch != nil {
+		c.unwatch()
+		c.unwatch = nil
+	}
+	c.mu.Unlock()
+	c.closeSocket()
+}
+
+func (c *fastConn) isShut() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.shutted
+}
+
+// closeSocket closes the socket under TLS too: an alert could block, and the peer
+// learns the same. The error says nothing that anybody could act on.
+func (c *fastConn) closeSocket() {
+	if err := c.wire.Close(); err != nil {
+		return
+	}
+}
+
+// discard closes the connection after its exchange.
+func (c *fastConn) discard() {
+	c.engine.forget(c)
+	c.shut()
+	c.giveBack()
+}
+
+// Close implements response: it keeps the connection for the next exchange when
+// the body was read to its end and nothing follows it, else it closes it.
+func (c *fastConn) Close() error {
+	if c.buf == nil {
+		return nil // closed before
+	}
+	if !c.framing.done || c.framing.last || c.r != c.w {
+		c.discard()
+		return nil
+	}
+	c.giveBack()
+	c.used = true
+	c.idleSince = c.engine.now()
+	c.mu.Lock()
+	c.busy = false
+	alive := !c.shutted
+	c.mu.Unlock()
+	if !alive || !c.engine.keep(c) {
+		c.discard()
+	}
+	return nil
+}
+
+func (c *fastConn) borrow() {
+	if b, ok := bufferPool.Get().(*buffers); ok {
+		c.buf = b
+	}
+	c.r, c.w = 0, 0
+}
+
+func (c *fastConn) giveBack() {
+	b := c.buf
+	c.buf = nil
+	if b == nil {
+		return
+	}
+	if cap(b.in) > bufferBytes {
+		b.in = make([]byte, bufferBytes)
+	}
+	bufferPool.Put(b)
+}
+
+// fill reads more into the buffer, behind what is there.
+func (c *fastConn) fill() error {
+	if c.r == c.w {
+		c.r, c.w = 0, 0
+	}
+	b := c.buf
+	if c.w == len(b.in) {
+		if c.r > 0 {
+			c.w = copy(b.in, b.in[c.r:c.w])
+			c.r = 0
+		} else {
+			larger := make([]byte, 2*len(b.in))
+			copy(larger, b.in[:c.w])
+			b.in = larger
+		}
+	}
+	n, err := c.stream.Read(b.in[c.w:])
+	c.w += n
+	if n > 0 {
+		return nil
+	}
+	if err == nil {
+		err = io.ErrNoProgress
+	}
+	return err
+}
+
+// status implements response.
+func (c *fastConn) status() int { return c.code }
+
+// header implements response.
+func (c *fastConn) header(name string) string {
+	for i, kept := range keptHeaders {
+		if kept == name && c.present&(1<<i) != 0 {
+			return c.values[i]
+		}
+	}
+	return ""
+}
+
+// drain implements response.
+func (c *fastConn) drain(most time.Duration) bool {
+	// Usually the end is there already, or about to come.
+	if !bytes.HasSuffix(c.buf.in[c.r:c.w], []byte("0\r\n\r\n")) {
+		now := c.engine.now()
+		if until := now + most; c.wire.until == 0 || c.wire.until > until {
+			if c.wire.limit(until, now) != nil {
+				return false
+			}
+		}
+	}
+	for left := drainBytes; left > 0; {
+		part, err := c.part()
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+		c.r += len(part)
+		c.took(len(part))
+		left -= len(part)
+	}
+	return false
+}

@@ -1,0 +1,74 @@
+package mcp
+
+import (
+	"errors"
+	"net"
+	"os"
+	"time"
+)
+
+// wire is a socket with a time limit that costs little to move. The deadline
+// that the socket itself has may come before the limit; when it strikes, it is
+// moved and the work goes on. So it need not be set for each request, the limit is
+// kept exactly all the same, and TLS above the wire, which no deadline may
+// interrupt, never sees one that came too early. Used by one goroutine at a time,
+// except that any may close it.
+type wire struct {
+	net.Conn
+	now   func() time.Duration
+	until time.Duration // the limit, 0: none
+	armed time.Duration // the socket's deadline, 0: none
+}
+
+// limit sets the limit to until, 0 for none. now is the present.
+func (w *wire) limit(until, now time.Duration) error {
+	w.until = until
+	if until == 0 || w.armed != 0 && w.armed <= until && w.armed >= until-(until-now)/10 {
+		return nil
+	}
+	return w.arm(now)
+}
+
+// arm sets the socket's deadline to the limit.
+func (w *wire) arm(now time.Duration) error {
+	w.armed = w.until
+	if w.until == 0 {
+		return w.SetDeadline(time.Time{})
+	}
+	return w.SetDeadline(time.Now().Add(w.until - now))
+}
+
+// expired reports whether the limit is over, given an error of the socket.
+func (w *wire) expired(err error) bool {
+	return errors.Is(err, os.ErrDeadlineExceeded) && w.until != 0 && w.now() >= w.until
+}
+
+// early reports whether err is the deadline before the limit, and moves it then.
+func (w *wire) early(err error) bool {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || w.expired(err) {
+		return false
+	}
+	return w.arm(w.now()) == nil
+}
+
+// Read implements net.Conn.
+func (w *wire) Read(b []byte) (int, error) {
+	for {
+		n, err := w.Conn.Read(b)
+		if n > 0 || err == nil || !w.early(err) {
+			return n, err
+		}
+	}
+}
+
+// Write implements net.Conn.
+func (w *wire) Write(b []byte) (int, error) {
+	done := 0
+	for {
+		n, err := w.Conn.Write(b[done:])
+		done += n
+		if err == nil || !w.early(err) {
+			return done, err
+		}
+	}
+}
