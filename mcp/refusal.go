@@ -67,8 +67,10 @@ func tellingHeader(resp response) string {
 // worth showing.
 func readSome(resp response, n int64) ([]byte, error) {
 	var b bytes.Buffer
-	_, err := b.ReadFrom(io.LimitReader(resp, n))
-	return b.Bytes(), err
+	if _, err := b.ReadFrom(io.LimitReader(resp, n)); err != nil {
+		return b.Bytes(), resp.fault(err)
+	}
+	return b.Bytes(), nil
 }
 
 // beginning is what of a body is quoted in an error.

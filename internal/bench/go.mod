@@ -1,0 +1,3 @@
+module mcpbench/internal/bench
+
+go 1.26.0
