@@ -152,8 +152,10 @@ func cmdGone(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: gone FILE")
 	}
 	pid := atoi(ts, strings.TrimSpace(strings.TrimPrefix(ts.ReadFile(args[0]), "pid ")))
+	process, err := os.FindProcess(pid)
+	ts.Check(err)
 	for range 500 {
-		if syscall.Kill(pid, 0) != nil {
+		if process.Signal(syscall.Signal(0)) != nil {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
