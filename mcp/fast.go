@@ -20,6 +20,11 @@ const (
 	// without a byte of an answer, to count as the server's keep-alive limit. A
 	// connection in steady use that ends so is a failure of the server.
 	staleAfter = 100 * time.Millisecond
+	// probeAfter is how long a kept connection must have been idle to be looked at
+	// before it is used: a server may have closed it meanwhile, and a request must
+	// not fail for what could be known. Shorter gaps, those of a closed load, are
+	// spared the system call.
+	probeAfter = time.Millisecond
 	// joinBytes is up to which size a body is written together with its header.
 	joinBytes = 64 << 10
 )
@@ -128,7 +133,7 @@ func (e *fastEngine) take(ctx context.Context, r *httpRequest, t *stamps) (*fast
 			return e.dial(ctx, r, t)
 		}
 		c.idleFor = e.now() - c.idleSince
-		if c.idleFor < staleAfter || alive(c.wire.Conn, e.tls != nil) {
+		if c.idleFor < probeAfter || alive(c.wire.Conn, e.tls != nil) {
 			return c, nil
 		}
 		c.discard()

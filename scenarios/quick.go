@@ -2,7 +2,9 @@ package scenarios
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -123,7 +125,7 @@ func argumentsNode(data []byte) (*syntax.Node, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	n, err := jsonNode(d)
 	if err == nil {
-		if _, more := d.ReadToken(); more == nil {
+		if _, more := d.ReadToken(); !errors.Is(more, io.EOF) {
 			err = fmt.Errorf("more text after the object")
 		}
 	}
