@@ -117,7 +117,7 @@ func (s *Session) initialize(ctx context.Context, asked Version) error {
 	if pinned && answered != asked || !answered.Features().Handshake {
 		return &VersionError{Asked: asked, Answer: string(answered)}
 	}
-	s.conn.SetVersion(answered)
+	s.speak(answered)
 	s.info.Version, s.info.Server = answered, result.Server
 	s.info.Capabilities, s.info.Instructions = result.Capabilities, result.Instructions
 	return s.conn.Notify(ctx, "notifications/initialized", nil)
@@ -126,7 +126,7 @@ func (s *Session) initialize(ctx context.Context, asked Version) error {
 // discover asks a 2026-07-28 server what it is and whether it really serves that
 // version: one SDK answers server/discover without serving it.
 func (s *Session) discover(ctx context.Context, version Version) error {
-	s.conn.SetVersion(version)
+	s.speak(version)
 	reply, err := s.Call(ctx, Request{Method: "server/discover"})
 	if err != nil {
 		err = versionRefused("server/discover", version, err)

@@ -168,6 +168,9 @@ func (x *exchange) methodHeaders() []headerField {
 
 // mediaType returns the type of a Content-Type value without its parameters.
 func mediaType(value string) string {
+	if value == "application/json" || value == "text/event-stream" {
+		return value
+	}
 	value, _, _ = strings.Cut(value, ";")
 	return strings.ToLower(strings.TrimSpace(value))
 }

@@ -201,6 +201,8 @@ func (e *fastEngine) dial(ctx context.Context, r *httpRequest, t *stamps) (*fast
 		}
 		shake = e.now() - began - tcp
 		c.stream = secure
+	} else {
+		c.wire.swapper = newSwapper(socket)
 	}
 	e.opened(tcp, shake)
 	t.connect = e.now() - began

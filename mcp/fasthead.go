@@ -34,6 +34,14 @@ func badHTTP(what string, text []byte) error {
 // readHead reads up to the end of the header of the final response; informational
 // ones before it are skipped.
 func (c *fastConn) readHead(t *stamps) error {
+	if c.r == c.w {
+		if err := c.fillHead(t); err != nil {
+			return err
+		}
+	}
+	if c.sameHead() {
+		return nil
+	}
 	left := c.engine.limits.HeaderBytes
 	for {
 		size, err := c.headSize(left, t)
@@ -43,15 +51,45 @@ func (c *fastConn) readHead(t *stamps) error {
 		left -= int64(size)
 		block := c.buf.in[c.r : c.r+size]
 		c.r += size
+		c.last.text = c.last.text[:0]
+		if size <= maxKeptHead {
+			c.last.text = append(c.last.text, block...) // before parse, which may change it
+		}
 		var h head
 		if err := c.parse(block, &h); err != nil {
+			c.last.text = c.last.text[:0]
 			return err
 		}
 		if err := c.frame(&h); err != nil || c.code/100 != 1 || c.code == 101 {
+			c.keepHead(err == nil)
 			return err
 		}
 		c.framing = framing{}
 	}
+}
+
+// maxKeptHead bounds the header that is remembered.
+const maxKeptHead = 512
+
+// keepHead remembers the header that was just read, if it was good and the
+// connection lives on.
+func (c *fastConn) keepHead(good bool) {
+	if !good || c.framing.last {
+		c.last.text = c.last.text[:0]
+		return
+	}
+	c.last.code, c.last.present, c.last.framing = c.code, c.present, c.framing
+}
+
+// sameHead consumes a header that is the same as the one before.
+func (c *fastConn) sameHead() bool {
+	l := &c.last
+	if len(l.text) == 0 || !bytes.HasPrefix(c.buf.in[c.r:c.w], l.text) {
+		return false
+	}
+	c.r += len(l.text)
+	c.code, c.present, c.framing = l.code, l.present, l.framing
+	return true
 }
 
 // headSize waits for a whole header and returns its length with the blank line.
@@ -92,10 +130,7 @@ func (c *fastConn) fillHead(t *stamps) error {
 		}
 		return err
 	}
-	if !c.answered {
-		c.answered = true
-		t.first = c.engine.now()
-	}
+	c.arrived(t)
 	return nil
 }
 

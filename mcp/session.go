@@ -13,6 +13,7 @@ type Session struct {
 	conn Conn
 	o    Options
 	info Info
+	resultType bool // results carry it in the version in use
 }
 
 // Info describes the session as it was when Connect returned.
@@ -39,7 +40,7 @@ func (s *Session) judge(method string, reply *Reply) error {
 		m.resultValue(reply.Result, skipSpace(reply.Result, 0))
 		reply.isError, reply.resultType = m.isError, m.resultType
 	}
-	if s.features().ResultType {
+	if s.resultType {
 		if err := checkResultType(reply.resultType.in(reply.Result)); err != nil {
 			return err
 		}
@@ -58,13 +59,10 @@ func (s *Session) judge(method string, reply *Reply) error {
 	return nil
 }
 
-// features are those of the version in use: the negotiated one, or while the
-// session is being opened the one asked for.
-func (s *Session) features() Features {
-	if s.info.Version != "" {
-		return s.info.Version.Features()
-	}
-	return s.o.Version.Features()
+// speak switches to version v, before any further request.
+func (s *Session) speak(v Version) {
+	s.conn.SetVersion(v)
+	s.resultType = v.Features().ResultType
 }
 
 // checkResultType applies the rule that an absent resultType means complete and

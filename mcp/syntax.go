@@ -261,27 +261,7 @@ func special(w uint64) uint64 {
 // stringEnd returns the index after the string whose text begins at i, or -1.
 func stringEnd(d []byte, i int) int {
 	for {
-		// Long texts go by 32 bytes until something is there.
-		for i+32 <= len(d) {
-			b := d[i : i+32 : i+32]
-			if special(binary.LittleEndian.Uint64(b))|special(binary.LittleEndian.Uint64(b[8:]))|
-				special(binary.LittleEndian.Uint64(b[16:]))|special(binary.LittleEndian.Uint64(b[24:])) != 0 {
-				break
-			}
-			i += 32
-		}
-		for i+8 <= len(d) {
-			hit := special(binary.LittleEndian.Uint64(d[i:]))
-			if hit != 0 {
-				i += bits.TrailingZeros64(hit) / 8
-				break
-			}
-			i += 8
-		}
-		for i < len(d) && d[i] >= ' ' && d[i] != '"' && d[i] != '\\' {
-			i++
-		}
-		if i >= len(d) || d[i] < ' ' {
+		if i = plainEnd(d, i); i >= len(d) || d[i] < ' ' {
 			return -1
 		}
 		if d[i] == '"' {
@@ -291,6 +271,35 @@ func stringEnd(d []byte, i int) int {
 			return -1
 		}
 	}
+}
+
+// plainEnd returns the index of the first byte from i on that does not stand for
+// itself in a string, or len(d).
+func plainEnd(d []byte, i int) int {
+	if i+8 <= len(d) { // most strings are short
+		if hit := special(binary.LittleEndian.Uint64(d[i:])); hit != 0 {
+			return i + bits.TrailingZeros64(hit)/8
+		}
+		i += 8
+	}
+	for i+32 <= len(d) {
+		b := d[i : i+32 : i+32]
+		if special(binary.LittleEndian.Uint64(b))|special(binary.LittleEndian.Uint64(b[8:]))|
+			special(binary.LittleEndian.Uint64(b[16:]))|special(binary.LittleEndian.Uint64(b[24:])) != 0 {
+			break
+		}
+		i += 32
+	}
+	for i+8 <= len(d) {
+		if hit := special(binary.LittleEndian.Uint64(d[i:])); hit != 0 {
+			return i + bits.TrailingZeros64(hit)/8
+		}
+		i += 8
+	}
+	for i < len(d) && d[i] >= ' ' && d[i] != '"' && d[i] != '\\' {
+		i++
+	}
+	return i
 }
 
 // escapeEnd returns the index after the escape sequence that begins at i, or -1.

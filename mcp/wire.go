@@ -18,6 +18,9 @@ type wire struct {
 	now   func() time.Duration
 	until time.Duration // the limit, 0: none
 	armed time.Duration // the socket's deadline, 0: none
+
+	swapper *swapper // nil: the connection is no socket
+	failed  error    // of a read that Read has not reported yet
 }
 
 // limit sets the limit to until, 0 for none. now is the present.
@@ -51,8 +54,29 @@ func (w *wire) early(err error) bool {
 	return w.arm(w.now()) == nil
 }
 
+// swap writes out and reads into in what comes first; wrote and read say how far
+// it got, and Write and Read go on from there. err is that of a write.
+func (w *wire) swap(out, in []byte) (wrote, read int, err error) {
+	wrote, read, err = w.swapper.swap(out, in)
+	if err == nil {
+		return max(wrote, 0), read, nil
+	}
+	local, remote := w.LocalAddr(), w.RemoteAddr()
+	op := &net.OpError{Op: "write", Net: remote.Network(), Source: local, Addr: remote, Err: err}
+	if wrote < len(out) {
+		return wrote, 0, op
+	}
+	op.Op = "read"
+	w.failed = op
+	return wrote, 0, nil
+}
+
 // Read implements net.Conn.
 func (w *wire) Read(b []byte) (int, error) {
+	if err := w.failed; err != nil {
+		w.failed = nil
+		return 0, err
+	}
 	for {
 		n, err := w.Conn.Read(b)
 		if n > 0 || err == nil || !w.early(err) {

@@ -1,0 +1,93 @@
+package mcp
+
+import (
+	"net"
+	"os"
+	"syscall"
+	"unsafe"
+)
+
+// swapper writes a request and reads the beginning of its response in one turn.
+// The ordinary way looks for the response at once, finds nothing, since the
+// server was only just asked, and waits then: a system call for nothing with each
+// request. A swapper arms the poller, writes, and waits without looking.
+//
+// The socket does not block, so that the runtime need not be told of the calls.
+// Used by one goroutine at a time.
+type swapper struct {
+	raw  syscall.RawConn
+	turn func(fd uintptr) bool // pass, made a func once
+
+	out, in     []byte
+	asked       bool // a write was tried
+	wrote, read int
+	op          string // what failed with errno
+	errno       syscall.Errno
+}
+
+// newSwapper returns a swapper for c, nil when c is no socket.
+func newSwapper(c net.Conn) *swapper {
+	var raw syscall.RawConn
+	var err error
+	switch c := c.(type) {
+	case *net.TCPConn:
+		raw, err = c.SyscallConn()
+	case *net.UnixConn:
+		raw, err = c.SyscallConn()
+	default:
+		return nil
+	}
+	if err != nil {
+		return nil
+	}
+	s := &swapper{raw: raw}
+	s.turn = s.pass
+	return s
+}
+
+// swap writes out and, if all of it went, waits for bytes to read into in. What
+// it could not do (wrote < len(out), or nothing read) is left to the caller's
+// ordinary calls, which also report why: only a failed system call is an error here.
+func (s *swapper) swap(out, in []byte) (wrote, read int, err error) {
+	s.out, s.in = out, in
+	s.asked, s.wrote, s.read, s.errno = false, 0, 0, 0
+	waited := s.raw.Read(s.turn)
+	s.out, s.in = nil, nil
+	if s.errno != 0 {
+		return s.wrote, s.read, os.NewSyscallError(s.op, s.errno)
+	}
+	if waited != nil {
+		return s.wrote, 0, nil // a limit or the end of the connection
+	}
+	return s.wrote, s.read, nil
+}
+
+// pass is called when the poller is armed and then whenever the socket may have
+// become readable. It returns whether it need not be called again.
+func (s *swapper) pass(fd uintptr) bool {
+	if !s.asked {
+		s.asked = true
+		s.wrote = s.call("write", syscall.SYS_WRITE, fd, s.out)
+		return s.wrote < len(s.out)
+	}
+	s.read = s.call("read", syscall.SYS_READ, fd, s.in)
+	return s.read >= 0
+}
+
+// call makes one system call and returns how many bytes it moved, negative if
+// the socket was not ready.
+func (s *swapper) call(op string, trap, fd uintptr, b []byte) int {
+	for {
+		n, _, errno := syscall.RawSyscall(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+		switch errno {
+		case 0:
+			return int(n) //nolint:gosec // at most len(b)
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return -1
+		default:
+			s.op, s.errno = op, errno
+			return 0
+		}
+	}
+}
