@@ -36,13 +36,22 @@ type group struct {
 	endedByTime atomic.Bool           // the load lasted until its scheduled end
 	refusal     atomic.Pointer[error] // the first dial that failed before the load
 
-	intended, started, completed, dropped, inFlight atomic.Int64
+	intended, dropped atomic.Int64
+	tallies           []tally // one for each worker
+}
+
+// tally is what one worker has done. Each is written by its worker alone, so that
+// counting costs no traffic between processors, and read by anybody.
+type tally struct {
+	started, completed, inFlight atomic.Int64
+	_                            [40]byte // fills a cache line
 }
 
 func newGroup(r *Runner, index int, p *GroupPlan) *group {
 	g := &group{
 		runner: r, plan: p, index: uint8(index), //nolint:gosec // NewPlan allows 255 groups
-		queue: newQueue(p.QueueLimit, p.DropWhenFull),
+		queue:   newQueue(p.QueueLimit, p.DropWhenFull),
+		tallies: make([]tally, p.Sessions*max(1, p.InFlight)),
 	}
 	g.pool = pool.New(pool.Config{
 		Size: p.Sessions, DialTimeout: p.ConnectTimeout, RenewAfter: p.RenewAfter,
@@ -52,15 +61,21 @@ func newGroup(r *Runner, index int, p *GroupPlan) *group {
 
 func (g *group) gauges() metrics.Gauges {
 	s := g.pool.Stats()
-	started := g.started.Load()
+	var started, completed, inFlight int64
+	for i := range g.tallies {
+		t := &g.tallies[i]
+		completed += t.completed.Load() // before started, which is never less
+		started += t.started.Load()
+		inFlight += t.inFlight.Load()
+	}
 	intended := started
 	if g.plan.Open {
 		intended = g.intended.Load()
 	}
 	return metrics.Gauges{
-		Intended: intended, Started: started, Completed: g.completed.Load(), Dropped: g.dropped.Load(),
+		Intended: intended, Started: started, Completed: completed, Dropped: g.dropped.Load(),
 		SessionsWanted: g.plan.Sessions, SessionsActive: s.Active, SessionsConnecting: s.Connecting,
-		InFlight: int(g.inFlight.Load()),
+		InFlight: int(inFlight),
 	}
 }
 
@@ -87,9 +102,10 @@ func (g *group) run(work, soft context.Context) error {
 		endWork(cause)
 	}
 	var workers, waiting sync.WaitGroup
-	for _, slot := range g.pool.Slots() {
-		for range max(1, g.plan.InFlight) {
-			w := newWorker(g, slot, giveUp)
+	each := max(1, g.plan.InFlight)
+	for i, slot := range g.pool.Slots() {
+		for j := range each {
+			w := newWorker(g, slot, &g.tallies[i*each+j], giveUp)
 			if !g.plan.Open {
 				workers.Go(func() { w.loop(work, soft) })
 				continue
@@ -177,8 +193,8 @@ func (g *group) usedUp() bool {
 // steps, and tells which of them it lacks.
 func (g *group) checkSteps(s *session) error {
 	have := 0
-	for _, step := range g.plan.Steps {
-		if s.features.Has(step.Method) {
+	for i, step := range g.plan.Steps {
+		if !s.lacks(i) {
 			have++
 			continue
 		}

@@ -3,7 +3,6 @@ package driver
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +18,7 @@ type session struct {
 	number   uint32
 	proto    uint8
 	version  mcp.Version
-	features mcp.Features
+	skipped  []bool         // by step: its method does not exist in this version; nil: all do
 	opened   metrics.Sample // its KindConnect sample, offsets since base
 	requests atomic.Int64
 	calls    calls
@@ -35,41 +34,41 @@ func (s *session) Close(ctx context.Context) error {
 	return s.Session.Close(ctx)
 }
 
+// lacks reports whether the session's version does not have the step with that index.
+func (s *session) lacks(step int) bool { return s.skipped != nil && s.skipped[step] }
+
 // calls counts the calls in flight of one session.
 type calls struct {
-	mu   sync.Mutex
-	n    int
-	idle chan struct{} // closed when n is 0; nil while nobody waits
+	n    atomic.Int64
+	idle atomic.Pointer[chan struct{}] // gets a token when n falls to 0; nil while nobody waits
 }
 
-func (c *calls) begin() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.n++
-}
+func (c *calls) begin() { c.n.Add(1) }
 
 func (c *calls) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.n--; c.n == 0 && c.idle != nil {
-		close(c.idle)
-		c.idle = nil
+	if c.n.Add(-1) > 0 {
+		return
+	}
+	if idle := c.idle.Load(); idle != nil {
+		select {
+		case *idle <- struct{}{}:
+		default: // one is there
+		}
 	}
 }
 
-// over returns a channel that is closed when no call is in flight.
+// over returns a channel that gets a token when no call is in flight. It is for
+// one caller, the one that closes the session.
 func (c *calls) over() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.n == 0 {
-		done := make(chan struct{})
-		close(done)
-		return done
+	idle := make(chan struct{}, 1)
+	c.idle.Store(&idle)
+	if c.n.Load() == 0 { // after the store: an end from now on sees the channel
+		select {
+		case idle <- struct{}{}:
+		default:
+		}
 	}
-	if c.idle == nil {
-		c.idle = make(chan struct{})
-	}
-	return c.idle
+	return idle
 }
 
 // dial opens a session and records the attempt.
@@ -97,7 +96,16 @@ func (g *group) dial(ctx context.Context, slot int) (*session, error) {
 	s.Proto = protoIndex(info.Version)
 	live := &session{
 		Session: opened, number: s.Session, proto: s.Proto, version: info.Version,
-		features: info.Version.Features(), opened: s,
+		opened: s,
+	}
+	features := info.Version.Features()
+	for i, step := range g.plan.Steps {
+		if !features.Has(step.Method) {
+			if live.skipped == nil {
+				live.skipped = make([]bool, len(g.plan.Steps))
+			}
+			live.skipped[i] = true
+		}
 	}
 	r.recordSinceBase(s)
 	return live, nil

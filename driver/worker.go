@@ -17,6 +17,7 @@ import (
 type worker struct {
 	g    *group
 	slot *pool.Slot[*session]
+	did  *tally
 	env  scenarios.Env
 	buf  []byte // params of the request being sent
 	// result is the memory of the last result, for the next one.
@@ -27,11 +28,13 @@ type worker struct {
 	prev    time.Duration // end of the step before; open load
 	seq     uint16
 
+	now time.Duration // when it began, and when it has ended
+
 	giveUp context.CancelCauseFunc // ends the group's load, see group.dialFailed
 }
 
-func newWorker(g *group, slot *pool.Slot[*session], giveUp context.CancelCauseFunc) *worker {
-	w := &worker{g: g, slot: slot, giveUp: giveUp}
+func newWorker(g *group, slot *pool.Slot[*session], did *tally, giveUp context.CancelCauseFunc) *worker {
+	w := &worker{g: g, slot: slot, did: did, giveUp: giveUp}
 	w.env.Seed = g.runner.plan.Seed
 	w.env.Group = int(g.index)
 	w.env.Session = slot.Index()
@@ -41,6 +44,7 @@ func newWorker(g *group, slot *pool.Slot[*session], giveUp context.CancelCauseFu
 // loop is a closed load: the next iteration starts when the one before has
 // ended and the think time is over.
 func (w *worker) loop(work, soft context.Context) {
+	var last *pool.Live[*session]
 	for soft.Err() == nil && !w.g.usedUp() {
 		live, ok := w.session(soft)
 		if !ok {
@@ -49,6 +53,10 @@ func (w *worker) loop(work, soft context.Context) {
 		index, ok := w.g.take()
 		if !ok {
 			return
+		}
+		if live != last || w.g.plan.Think > 0 {
+			w.now = w.g.runner.now() // else it is the end of the iteration before
+			last = live
 		}
 		w.iterate(work, arrival{index: index, intended: metrics.NoOffset, released: metrics.NoOffset}, live)
 		if !sleep(soft, w.g.plan.Think) {
@@ -78,6 +86,7 @@ func (w *worker) serveArrivals(work, feed context.Context, ready func()) {
 			w.g.neverStarted(a, unserved(work))
 			return
 		}
+		w.now = w.g.runner.now()
 		w.iterate(work, a, live)
 	}
 }
@@ -115,11 +124,11 @@ func ended(s *session) bool {
 // iterate replays the flow once and records the iteration.
 func (w *worker) iterate(ctx context.Context, a arrival, live *pool.Live[*session]) {
 	g, r := w.g, w.g.runner
-	g.started.Add(1)
+	w.did.started.Add(1)
 	w.arrival, w.seq = a, 0
 	out := metrics.Sample{
 		Kind: metrics.KindIteration, Group: g.index, Session: live.Session.number, Proto: live.Session.proto,
-		Iteration: a.index, Intended: a.intended, Release: a.released, Start: r.now(),
+		Iteration: a.index, Intended: a.intended, Release: a.released, Start: w.now,
 	}
 	var outcome metrics.IterationOutcome
 	outcome, out.Step = w.replay(ctx, live)
@@ -128,11 +137,12 @@ func (w *worker) iterate(ctx context.Context, a arrival, live *pool.Live[*sessio
 	}
 	out.Outcome = metrics.Outcome(outcome)
 	out.Seq = w.seq
-	out.End = r.now()
+	w.now = r.now()
+	out.End = w.now
 	out.FirstByte = out.End
 	out.Phase = r.phase(phaseAt(&out))
 	if outcome != metrics.IterInterrupted {
-		g.completed.Add(1)
+		w.did.completed.Add(1)
 	}
 	r.collector.Record(out)
 }
@@ -151,7 +161,7 @@ func (w *worker) replay(ctx context.Context, live *pool.Live[*session]) (metrics
 				return metrics.IterInterrupted, metrics.NoStep
 			}
 		}
-		if !live.Session.features.Has(step.Method) {
+		if live.Session.lacks(i) {
 			continue
 		}
 		id := g.plan.FirstStep + uint16(i)
@@ -182,7 +192,7 @@ func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scen
 	if req.Timeout == 0 {
 		req.Timeout = w.g.plan.RequestTimeout
 	}
-	call := counted{live.Session, &w.g.inFlight}
+	call := counted{live.Session, &w.did.inFlight}
 	if !step.AllPages {
 		reply, err := call.Call(ctx, req)
 		return w.finish(ctx, live, step, id, req.Timeout, reply, err)

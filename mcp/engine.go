@@ -63,6 +63,8 @@ type httpRequest struct {
 	// the end of the body; 0 is none.
 	limit   time.Duration
 	onWrote func() // called in the course of do, unless nil
+	// now is the present if the caller just looked, else 0.
+	now time.Duration
 }
 
 type headerField struct{ name, value string }
@@ -76,6 +78,8 @@ type response interface {
 	header(name string) string
 	// fault turns an error of Read into one of this package's.
 	fault(err error) error
+	// over says when the exchange was, if the caller just looked; Close then need not.
+	over(at time.Duration)
 	// drain reads the rest of the body for a while and reports whether it was
 	// read to its end, so that the connection can be used again.
 	drain(most time.Duration) bool

@@ -122,6 +122,7 @@ func (x *exchange) run(ctx context.Context) error {
 	x.session = x.rules.ServerSession && c.session.Load() != nil
 	x.request = httpRequest{
 		method: "POST", header: c.postHeader(x.rules), extra: x.methodHeaders(), body: x.out, limit: x.req.Timeout,
+		now: x.began,
 	}
 	resp, err := c.engine.do(ctx, &x.request, &x.stamps)
 	if err != nil {
@@ -183,6 +184,7 @@ func (x *exchange) readJSON(resp response) error {
 	if err != nil {
 		return err
 	}
+	resp.over(x.end)
 	done, err := x.take(x.in)
 	if err != nil || done {
 		return err

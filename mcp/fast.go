@@ -132,7 +132,11 @@ func (e *fastEngine) take(ctx context.Context, r *httpRequest, t *stamps) (*fast
 		if c == nil {
 			return e.dial(ctx, r, t)
 		}
-		c.idleFor = e.now() - c.idleSince
+		now := r.now
+		if now == 0 {
+			now = e.now()
+		}
+		c.idleFor = now - c.idleSince
 		if c.idleFor < probeAfter || alive(c.wire.Conn, e.tls != nil) {
 			return c, nil
 		}

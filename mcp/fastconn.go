@@ -62,6 +62,7 @@ type fastConn struct {
 func (c *fastConn) exchange(ctx context.Context, r *httpRequest, t *stamps) error {
 	c.answered, c.partly, c.present = false, false, 0
 	c.framing = framing{}
+	c.idleSince = 0
 	if err := c.watch(ctx); err != nil {
 		return err
 	}
@@ -238,7 +239,9 @@ func (c *fastConn) Close() error {
 	}
 	c.giveBack()
 	c.used = true
-	c.idleSince = c.engine.now()
+	if c.idleSince == 0 {
+		c.idleSince = c.engine.now()
+	}
 	c.mu.Lock()
 	c.busy = false
 	alive := !c.shutted
@@ -294,6 +297,9 @@ func (c *fastConn) fill() error {
 	}
 	return err
 }
+
+// over implements response.
+func (c *fastConn) over(at time.Duration) { c.idleSince = at }
 
 // status implements response.
 func (c *fastConn) status() int { return c.code }

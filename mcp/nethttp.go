@@ -123,6 +123,9 @@ func (r *netResponse) length() int64             { return r.resp.ContentLength }
 func (r *netResponse) header(name string) string { return r.resp.Header.Get(name) }
 func (r *netResponse) fault(err error) error     { return r.engine.fault(r.limit, "read", err) }
 
+// over implements response; net/http looks after idle connections itself.
+func (*netResponse) over(time.Duration) {}
+
 // drain implements response.
 func (r *netResponse) drain(most time.Duration) bool {
 	timer := time.AfterFunc(most, func() { r.limit.stop(errClosed) })

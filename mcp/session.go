@@ -10,9 +10,9 @@ import (
 // re-opens itself: after an error for which SessionLost is true the owner closes
 // it and connects anew. Safe for concurrent use.
 type Session struct {
-	conn Conn
-	o    Options
-	info Info
+	conn       Conn
+	o          Options
+	info       Info
 	resultType bool // results carry it in the version in use
 }
 
