@@ -31,11 +31,14 @@ type shard struct {
 // is ever dropped: a caller that finds no free slab waits.
 type stream struct {
 	shards []shard
-	free   chan *slab // empty slabs
-	full   chan *slab // as large as there can be slabs, so that a send never blocks
-	limit  int64
-	made   atomic.Int64 // slabs made so far
+	full   chan *slab   // as large as there can be slabs, so that a send never blocks
 	waits  atomic.Int64 // times that a caller had to wait for a free slab
+
+	mu    sync.Mutex // guards the fields below
+	freed sync.Cond  // a slab came back
+	free  []*slab    // empty slabs; the last one back is the first to go, while it is in the cache
+	made  int        // slabs made so far
+	limit int
 }
 
 func newStream(limit int) *stream {
@@ -43,10 +46,9 @@ func newStream(limit int) *stream {
 	if limit <= 0 {
 		limit = slabsPerShard * n
 	}
-	return &stream{
-		shards: make([]shard, n), limit: int64(limit),
-		free: make(chan *slab, limit), full: make(chan *slab, limit),
-	}
+	st := &stream{shards: make([]shard, n), limit: limit, full: make(chan *slab, limit)}
+	st.freed.L = &st.mu
+	return st
 }
 
 // put adds one sample. Safe for concurrent use.
@@ -83,24 +85,37 @@ func (st *stream) refill(sh *shard) {
 	}
 	sh.mu.Unlock()
 	if b != nil {
-		st.free <- b
+		st.giveBack(b)
 	}
 }
 
 // take returns an empty slab: a used one, a new one while the limit allows,
 // or the next that becomes free.
 func (st *stream) take() *slab {
-	select {
-	case b := <-st.free:
-		return b
-	default:
-	}
-	if st.made.Add(1) <= st.limit {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if len(st.free) == 0 && st.made < st.limit {
+		st.made++
 		return &slab{samples: make([]Sample, 0, slabSamples)}
 	}
-	st.made.Add(-1)
-	st.waits.Add(1)
-	return <-st.free
+	if len(st.free) == 0 {
+		st.waits.Add(1)
+	}
+	for len(st.free) == 0 {
+		st.freed.Wait()
+	}
+	last := len(st.free) - 1
+	b := st.free[last]
+	st.free[last] = nil
+	st.free = st.free[:last]
+	return b
+}
+
+func (st *stream) giveBack(b *slab) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.free = append(st.free, b)
+	st.freed.Signal()
 }
 
 // release makes the slab empty and free. What its samples pointed to is let go.
@@ -109,7 +124,7 @@ func (st *stream) release(b *slab) {
 		b.samples[i].Extra = nil
 	}
 	b.samples = b.samples[:0]
-	st.free <- b
+	st.giveBack(b)
 }
 
 // steal takes the slab that is being filled, or nil when there is none with samples.
