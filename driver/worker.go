@@ -28,6 +28,8 @@ type worker struct {
 	prev    time.Duration // end of the step before; open load
 	seq     uint16
 
+	evaluated bool // checks or expressions took time
+
 	now time.Duration // when it began, and when it has ended
 
 	giveUp context.CancelCauseFunc // ends the group's load, see group.dialFailed
@@ -125,7 +127,7 @@ func ended(s *session) bool {
 func (w *worker) iterate(ctx context.Context, a arrival, live *pool.Live[*session]) {
 	g, r := w.g, w.g.runner
 	w.did.started.Add(1)
-	w.arrival, w.seq = a, 0
+	w.arrival, w.seq, w.evaluated = a, 0, false
 	out := metrics.Sample{
 		Kind: metrics.KindIteration, Group: g.index, Session: live.Session.number, Proto: live.Session.proto,
 		Iteration: a.index, Intended: a.intended, Release: a.released, Start: w.now,
@@ -137,7 +139,10 @@ func (w *worker) iterate(ctx context.Context, a arrival, live *pool.Live[*sessio
 	}
 	out.Outcome = metrics.Outcome(outcome)
 	out.Seq = w.seq
-	w.now = r.now()
+	w.now = w.prev // nothing was done since the last answer but recording it
+	if outcome != metrics.IterCompleted || w.evaluated || w.seq == 0 {
+		w.now = r.now()
+	}
 	out.End = w.now
 	out.FirstByte = out.End
 	out.Phase = r.phase(phaseAt(&out))
@@ -265,6 +270,7 @@ func (w *worker) check(s *metrics.Sample, step *scenarios.Step, reply mcp.Reply)
 		}
 		return
 	}
+	w.evaluated = true
 	failed, err := step.Check(&w.env, scenarios.Response{Result: reply.Result, Elapsed: s.Service()})
 	if err != nil {
 		s.Outcome, s.Code = metrics.ScriptError, 0

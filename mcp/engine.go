@@ -63,8 +63,6 @@ type httpRequest struct {
 	// the end of the body; 0 is none.
 	limit   time.Duration
 	onWrote func() // called in the course of do, unless nil
-	// now is the present if the caller just looked, else 0.
-	now time.Duration
 }
 
 type headerField struct{ name, value string }
@@ -78,7 +76,9 @@ type response interface {
 	header(name string) string
 	// fault turns an error of Read into one of this package's.
 	fault(err error) error
-	// over says when the exchange was, if the caller just looked; Close then need not.
+	// atOnce reports whether all that Read returned had come with the first byte.
+	atOnce() bool
+	// over says when the exchange was, if the caller knows; Close then need not look.
 	over(at time.Duration)
 	// drain reads the rest of the body for a while and reports whether it was
 	// read to its end, so that the connection can be used again.
@@ -93,12 +93,13 @@ var keptHeaders = [...]string{
 // stamps are the moments of one HTTP exchange, offsets since Options.Base. A
 // moment that did not come is negative.
 type stamps struct {
+	began   time.Duration // do was called
 	sent    time.Duration // the connection is there, the first byte is about to be written
 	first   time.Duration // first byte of the response
 	connect time.Duration // opening the connection took so long; 0 when it was reused
 }
 
-func noStamps() stamps { return stamps{sent: -1, first: -1} }
+func noStamps() stamps { return stamps{began: -1, sent: -1, first: -1} }
 
 // or returns the moment at, or other if it has not come.
 func or(at, other time.Duration) time.Duration {

@@ -33,7 +33,6 @@ type exchange struct {
 	id      int64
 	session bool // the request carried a server session
 	foreign bool // an answer to another id came
-	began   time.Duration
 	first   time.Duration // first event with data, negative before
 	end     time.Duration // negative before
 	stamps  stamps
@@ -56,7 +55,7 @@ func newExchange(c *httpConn, req *Request) *exchange {
 	if !ok {
 		x = new(exchange)
 	}
-	x.conn, x.rules, x.req, x.id, x.began = c, c.env.current(), *req, c.env.nextID(), c.o.now()
+	x.conn, x.rules, x.req, x.id = c, c.env.current(), *req, c.env.nextID()
 	x.first, x.end, x.stamps = -1, -1, noStamps()
 	x.reply.Rounds = 1
 	return x
@@ -78,9 +77,9 @@ func (x *exchange) release() {
 // finish fills the timing and returns the outcome.
 func (x *exchange) finish(err error) (Reply, error) {
 	t := &x.reply.Timing
-	t.Start = max(or(x.stamps.sent, x.began), x.began)
-	t.Connect = x.stamps.connect
 	x.stampEnd()
+	t.Start = or(x.stamps.sent, or(x.stamps.began, x.end))
+	t.Connect = x.stamps.connect
 	t.End = max(x.end, t.Start)
 	first := or(x.first, or(x.stamps.first, t.End))
 	t.FirstByte = min(max(first, t.Start), t.End)
@@ -122,7 +121,6 @@ func (x *exchange) run(ctx context.Context) error {
 	x.session = x.rules.ServerSession && c.session.Load() != nil
 	x.request = httpRequest{
 		method: "POST", header: c.postHeader(x.rules), extra: x.methodHeaders(), body: x.out, limit: x.req.Timeout,
-		now: x.began,
 	}
 	resp, err := c.engine.do(ctx, &x.request, &x.stamps)
 	if err != nil {
@@ -180,9 +178,12 @@ func mediaType(value string) string {
 func (x *exchange) readJSON(resp response) error {
 	err := x.readBody(resp)
 	x.reply.BytesIn = len(x.in)
-	x.stampEnd()
 	if err != nil {
+		x.stampEnd()
 		return err
+	}
+	if x.end = x.stamps.first; x.end < 0 || !resp.atOnce() {
+		x.end = x.conn.o.now()
 	}
 	resp.over(x.end)
 	done, err := x.take(x.in)

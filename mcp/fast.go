@@ -104,18 +104,20 @@ func port(u *url.URL) string {
 
 func (e *fastEngine) do(ctx context.Context, r *httpRequest, t *stamps) (response, error) {
 	*t = noStamps()
-	c, err := e.take(ctx, r, t)
+	m := e.pack(r)
+	c, now, err := e.take(ctx, r, t)
 	if err != nil {
+		m.buf.free()
 		return nil, err
 	}
-	err = c.exchange(ctx, r, t)
+	err = c.exchange(ctx, r, m, now, t)
 	if err != nil && c.stale(err) && ctx.Err() == nil {
 		c.discard()
 		e.tell(AnomalyStaleConnection, "sent again: "+err.Error())
 		if c, err = e.dial(ctx, r, t); err != nil {
 			return nil, err
 		}
-		err = c.exchange(ctx, r, t)
+		err = c.exchange(ctx, r, e.pack(r), e.now(), t)
 	}
 	if err != nil {
 		err = c.fault(err)
@@ -125,20 +127,22 @@ func (e *fastEngine) do(ctx context.Context, r *httpRequest, t *stamps) (respons
 	return c, nil
 }
 
-// take returns a connection for one exchange: a kept one that seems alive, or a new one.
-func (e *fastEngine) take(ctx context.Context, r *httpRequest, t *stamps) (*fastConn, error) {
+// take returns a connection for one exchange, a kept one that seems alive or a
+// new one, and the present.
+func (e *fastEngine) take(ctx context.Context, r *httpRequest, t *stamps) (*fastConn, time.Duration, error) {
+	t.began = e.now()
 	for {
 		c := e.kept()
 		if c == nil {
-			return e.dial(ctx, r, t)
+			c, err := e.dial(ctx, r, t)
+			return c, e.now(), err
 		}
-		now := r.now
-		if now == 0 {
-			now = e.now()
+		c.idleFor = t.began - c.idleSince
+		if c.idleFor < probeAfter {
+			return c, t.began, nil
 		}
-		c.idleFor = now - c.idleSince
-		if c.idleFor < probeAfter || alive(c.wire.Conn, e.tls != nil) {
-			return c, nil
+		if alive(c.wire.Conn, e.tls != nil) {
+			return c, e.now(), nil
 		}
 		c.discard()
 	}
@@ -255,11 +259,17 @@ func (e *fastEngine) close() {
 	}
 }
 
-// appendMessage appends the whole header of r, and its body unless that is
-// large; rest is then the body.
-func (e *fastEngine) appendMessage(dst []byte, r *httpRequest) (text, rest []byte) {
+// packed is a request as it goes over the wire.
+type packed struct {
+	buf  *buffers // buf.out is the header, with the body unless that is large
+	rest []byte   // the large body
+}
+
+// pack makes the message of r.
+func (e *fastEngine) pack(r *httpRequest) packed {
+	m := packed{buf: takeBuffers()}
 	head := e.requestHead(r)
-	dst = append(dst, head.text...)
+	dst := append(m.buf.out[:0], head.text...)
 	for _, f := range head.late {
 		if !has(r.extra, f.name) {
 			dst = appendField(dst, f)
@@ -275,9 +285,12 @@ func (e *fastEngine) appendMessage(dst []byte, r *httpRequest) (text, rest []byt
 	}
 	dst = append(dst, "\r\n"...)
 	if len(r.body) > joinBytes {
-		return dst, r.body
+		m.rest = r.body
+	} else {
+		dst = append(dst, r.body...)
 	}
-	return append(dst, r.body...), nil
+	m.buf.out = dst
+	return m
 }
 
 // requestHead returns the beginning of r, which is made once for each method and header.

@@ -25,6 +25,7 @@ func (c *fastConn) Read(p []byte) (int, error) {
 		if f.left > 0 && f.left < int64(len(p)) {
 			p = p[:f.left]
 		}
+		c.later = true
 		n, err := c.stream.Read(p)
 		c.took(n)
 		if n > 0 {

@@ -22,6 +22,21 @@ type buffers struct {
 
 var bufferPool = sync.Pool{New: func() any { return &buffers{in: make([]byte, bufferBytes)} }}
 
+func takeBuffers() *buffers {
+	b, ok := bufferPool.Get().(*buffers)
+	if !ok {
+		b = &buffers{in: make([]byte, bufferBytes)}
+	}
+	return b
+}
+
+func (b *buffers) free() {
+	if cap(b.in) > bufferBytes {
+		b.in = make([]byte, bufferBytes)
+	}
+	bufferPool.Put(b)
+}
+
 // fastConn is a connection of a fastEngine, and the response that it carries. It
 // belongs to one exchange at a time.
 type fastConn struct {
@@ -34,6 +49,7 @@ type fastConn struct {
 	used      bool          // it has carried an exchange
 	partly    bool          // the request could not be written whole
 	answered  bool          // a byte of the response arrived
+	later     bool          // more was read after that
 
 	buf  *buffers
 	r, w int // what was read and not consumed is buf.in[r:w]
@@ -58,18 +74,17 @@ type fastConn struct {
 	unwatch func() bool
 }
 
-// exchange sends r and reads the header of the response.
-func (c *fastConn) exchange(ctx context.Context, r *httpRequest, t *stamps) error {
-	c.answered, c.partly, c.present = false, false, 0
+// exchange sends m, which is the message of r, and reads the header of the
+// response. now is the present.
+func (c *fastConn) exchange(ctx context.Context, r *httpRequest, m packed, now time.Duration, t *stamps) error {
+	c.buf, c.r, c.w = m.buf, 0, 0
+	c.answered, c.later, c.partly, c.present = false, false, false, 0
 	c.framing = framing{}
 	c.idleSince = 0
 	if err := c.watch(ctx); err != nil {
 		return err
 	}
-	if c.buf == nil {
-		c.borrow()
-	}
-	if err := c.send(r, t); err != nil {
+	if err := c.send(r, m.rest, now, t); err != nil {
 		// A server may answer and close without reading the request to its end.
 		c.partly = true
 		if c.wire.expired(err) || c.readEarly(t) != nil {
@@ -84,10 +99,8 @@ func (c *fastConn) exchange(ctx context.Context, r *httpRequest, t *stamps) erro
 	return c.readHead(t)
 }
 
-func (c *fastConn) send(r *httpRequest, t *stamps) error {
-	out, rest := c.engine.appendMessage(c.buf.out[:0], r)
-	c.buf.out = out
-	now := c.engine.now()
+func (c *fastConn) send(r *httpRequest, rest []byte, now time.Duration, t *stamps) error {
+	out := c.buf.out
 	t.sent = now
 	until := time.Duration(0)
 	if r.limit > 0 {
@@ -96,10 +109,10 @@ func (c *fastConn) send(r *httpRequest, t *stamps) error {
 	if err := c.wire.limit(until, now); err != nil {
 		return err
 	}
-	if c.wire.swapper != nil && rest == nil && r.onWrote == nil && c.r == c.w {
+	if c.wire.swapper != nil && rest == nil && r.onWrote == nil {
 		wrote, read, err := c.wire.swap(out, c.buf.in)
 		if read > 0 {
-			c.r, c.w = 0, read
+			c.w = read
 			c.arrived(t)
 		}
 		if out = out[wrote:]; err != nil || len(out) == 0 {
@@ -252,23 +265,11 @@ func (c *fastConn) Close() error {
 	return nil
 }
 
-func (c *fastConn) borrow() {
-	if b, ok := bufferPool.Get().(*buffers); ok {
-		c.buf = b
-	}
-	c.r, c.w = 0, 0
-}
-
 func (c *fastConn) giveBack() {
-	b := c.buf
-	c.buf = nil
-	if b == nil {
-		return
+	if c.buf != nil {
+		c.buf.free()
+		c.buf = nil
 	}
-	if cap(b.in) > bufferBytes {
-		b.in = make([]byte, bufferBytes)
-	}
-	bufferPool.Put(b)
 }
 
 // fill reads more into the buffer, behind what is there.
@@ -287,6 +288,7 @@ func (c *fastConn) fill() error {
 			b.in = larger
 		}
 	}
+	c.later = c.answered
 	n, err := c.stream.Read(b.in[c.w:])
 	c.w += n
 	if n > 0 {
@@ -297,6 +299,9 @@ func (c *fastConn) fill() error {
 	}
 	return err
 }
+
+// atOnce implements response.
+func (c *fastConn) atOnce() bool { return !c.later }
 
 // over implements response.
 func (c *fastConn) over(at time.Duration) { c.idleSince = at }

@@ -243,7 +243,7 @@ func TestFastLongParts(t *testing.T) {
 	c := &fastConn{engine: &fastEngine{now: func() time.Duration { return 0 }, limits: Limits{}.withDefaults()}}
 	c.wire = wire{Conn: &canned{r: r}, now: c.engine.now}
 	c.stream = &c.wire
-	c.borrow()
+	c.buf = takeBuffers()
 	if err := c.readHead(new(stamps)); err != nil {
 		t.Fatal(err)
 	}

@@ -65,12 +65,14 @@ func newNetEngine(u *url.URL, header http.Header, s *Streamable, o *Options) *ne
 }
 
 func (e *netEngine) do(ctx context.Context, r *httpRequest, t *stamps) (response, error) {
+	began := e.now()
 	var m marks
 	limited, limit := newLimit(ctx, r.limit)
 	m.onSent, m.onWrote = limit.restart, r.onWrote
 	req := e.request(r).WithContext(httptrace.WithClientTrace(limited, e.trace(&m)))
 	resp, err := e.transport.RoundTrip(req) //nolint:bodyclose // handed on to the caller of do
 	*t = m.stamps()
+	t.began = began
 	if err != nil {
 		defer limit.stop(nil)
 		return nil, e.fault(limit, m.op(), err)
@@ -122,6 +124,9 @@ func (r *netResponse) status() int               { return r.resp.StatusCode }
 func (r *netResponse) length() int64             { return r.resp.ContentLength }
 func (r *netResponse) header(name string) string { return r.resp.Header.Get(name) }
 func (r *netResponse) fault(err error) error     { return r.engine.fault(r.limit, "read", err) }
+
+// atOnce implements response; what came when is not known here.
+func (*netResponse) atOnce() bool { return false }
 
 // over implements response; net/http looks after idle connections itself.
 func (*netResponse) over(time.Duration) {}
