@@ -31,8 +31,8 @@ type exchange struct {
 	rules   *rules
 	req     Request
 	id      int64
-	session bool // the request carried a server session
-	foreign bool // an answer to another id came
+	session bool          // the request carried a server session
+	foreign bool          // an answer to another id came
 	first   time.Duration // first event with data, negative before
 	end     time.Duration // negative before
 	stamps  stamps
