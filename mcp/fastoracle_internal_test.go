@@ -34,12 +34,25 @@ type parsed struct {
 	last   bool // the connection must not be used again
 }
 
-// parseFast reads the bytes with our engine. size is that of the pieces read.
+// again is a connection whose peer says the same after each request.
+type again struct {
+	canned
+	data  []byte
+	piece int
+}
+
+func (c *again) Write(b []byte) (int, error) {
+	c.r = &pieces{r: bytes.NewReader(c.data), size: c.piece}
+	return len(b), nil
+}
+
+// parseFast reads the bytes with our engine. size is that of the pieces read. A
+// connection that can be used again is: the same bytes must mean the same then.
 func parseFast(t *testing.T, data []byte, piece int) (parsed, error) {
 	t.Helper()
 	o := Options{}.withDefaults()
 	s := &Streamable{URL: "http://test/", DialContext: func(context.Context, string, string) (net.Conn, error) {
-		return &canned{r: &pieces{r: bytes.NewReader(data), size: piece}}, nil
+		return &again{data: data, piece: piece}, nil
 	}}
 	u, err := parseURL(s.URL)
 	if err != nil {
@@ -47,6 +60,18 @@ func parseFast(t *testing.T, data []byte, piece int) (parsed, error) {
 	}
 	e := newFastEngine(u, http.Header{}, s, &o)
 	defer e.close()
+	first, err := exchangeFast(t, e)
+	if err != nil {
+		return parsed{}, err
+	}
+	if second, err := exchangeFast(t, e); err != nil || second != first {
+		t.Errorf("the same response again: %+v, %v\nfirst %+v", second, err, first)
+	}
+	return first, nil
+}
+
+func exchangeFast(t *testing.T, e *fastEngine) (parsed, error) {
+	t.Helper()
 	resp, err := e.do(t.Context(), &httpRequest{method: "POST", body: []byte("{}")}, new(stamps))
 	if err != nil {
 		return parsed{}, err

@@ -4,15 +4,12 @@ import (
 	"net"
 	"os"
 	"syscall"
-	"unsafe"
 )
 
 // swapper writes a request and reads the beginning of its response in one turn.
 // The ordinary way looks for the response at once, finds nothing, since the
 // server was only just asked, and waits then: a system call for nothing with each
 // request. A swapper arms the poller, writes, and waits without looking.
-//
-// The socket does not block, so that the runtime need not be told of the calls.
 // Used by one goroutine at a time.
 type swapper struct {
 	raw  syscall.RawConn
@@ -78,10 +75,10 @@ func (s *swapper) pass(fd uintptr) bool {
 // the socket was not ready.
 func (s *swapper) call(op string, trap, fd uintptr, b []byte) int {
 	for {
-		n, _, errno := syscall.RawSyscall(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+		n, errno := transfer(trap, fd, b)
 		switch errno {
 		case 0:
-			return int(n) //nolint:gosec // at most len(b)
+			return n
 		case syscall.EINTR:
 		case syscall.EAGAIN:
 			return -1
