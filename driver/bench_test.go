@@ -3,6 +3,7 @@ package driver_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"testing"
@@ -30,8 +31,13 @@ const (
 	accepted   = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
 )
 
-func newCanned() *canned {
+func newCanned(sse bool) *canned {
 	answer := []byte(cannedHead + cannedBody)
+	if sse {
+		event := "event: message\ndata: " + cannedBody + "\n\n"
+		answer = fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"+
+			"%x\r\n%s\r\n0\r\n\r\n", len(event), event)
+	}
 	return &canned{answer: answer, id: bytes.Index(answer, []byte("0000000000000000"))}
 }
 
@@ -64,13 +70,18 @@ func (c *canned) SetDeadline(time.Time) error { return nil }
 // BenchmarkIteration measures an iteration of one step over HTTP, recorded, with
 // everything but the system calls.
 func BenchmarkIteration(b *testing.B) {
+	b.Run("json", func(b *testing.B) { benchmarkIteration(b, false) })
+	b.Run("sse", func(b *testing.B) { benchmarkIteration(b, true) })
+}
+
+func benchmarkIteration(b *testing.B, sse bool) {
 	if n := len(cannedBody); n != 218 {
 		b.Fatalf("the body has %d bytes", n)
 	}
 	transport := &mcp.Streamable{
 		URL:         "http://canned.test/mcp",
 		Engine:      mcp.EngineFast,
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return newCanned(), nil },
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return newCanned(sse), nil },
 	}
 	dial := func(ctx context.Context, _ int, o mcp.Options) (driver.Session, error) {
 		return mcp.Connect(ctx, transport, o)
