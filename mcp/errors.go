@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // RPCError is a well-formed JSON-RPC error.
@@ -163,6 +164,20 @@ func (e *TimeoutError) Error() string { return e.Limit.String() + " ran out" }
 
 // Timeout makes it a timeout to callers that ask for the method.
 func (*TimeoutError) Timeout() bool { return true }
+
+// CancelledError is a request that was cancelled by Wants.CancelAfter.
+type CancelledError struct {
+	// Sent is when the server was told, since Options.Base.
+	Sent time.Duration
+	// Stopped is when the server was seen to have stopped, by an answer that came
+	// too late or by the end of the stream; 0 when it gave no sign.
+	Stopped time.Duration
+}
+
+// Error says that it was on purpose.
+func (*CancelledError) Error() string { return "cancelled on purpose" }
+
+var errNotYet = errors.New("not implemented")
 
 // VersionError is a peer that speaks no version that we may use.
 type VersionError struct {
