@@ -104,7 +104,11 @@ func (c *router) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 // await waits for the answer, the end of the connection, of the time limit, or
 // of ctx.
 func (c *router) await(ctx context.Context, k *call, limit time.Duration) error {
-	expired := k.startTimer(limit)
+	left := limit
+	if p := k.posting; p != nil && limit > 0 {
+		left = max(limit-p.spent, 1) // the limit counts from the send
+	}
+	expired := k.startTimer(left)
 	defer k.stopTimer()
 	for {
 		select {

@@ -22,6 +22,8 @@ type call struct {
 	buf   []byte        // Request.ResultBuf
 	sent  time.Duration // negative before
 
+	posting *posting // of HTTP+SSE
+
 	done    chan struct{} // has room for the one word that the answer is there
 	settled bool          // the word was taken
 	timer   *time.Timer   // nil before the first limit
@@ -153,7 +155,7 @@ func (c *router) recycle(k *call) {
 	if cap(line) > joinedBytes {
 		line = nil
 	}
-	*k = call{outgoing: outgoing{line: line, call: k}, done: k.done, timer: k.timer}
+	*k = call{outgoing: outgoing{line: line, call: k}, posting: k.posting, done: k.done, timer: k.timer}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.free = append(c.free, k)
