@@ -60,6 +60,8 @@ type Answer struct {
 	// Cut breaks the connection after what was written: the socket, or both pipes.
 	// Over HTTP+SSE it is the stream's.
 	Cut bool
+	// End ends the stream of HTTP+SSE in order after what was written.
+	End bool
 	// Lag is how long the POST of HTTP+SSE is answered after the message came.
 	Lag time.Duration
 }
