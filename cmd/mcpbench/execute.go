@@ -154,8 +154,7 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	return nil
 }
 
-// choosePacers gives each open group its pacer. The precise one keeps a
-// processor's place while it naps, so it gets one more.
+// choosePacers gives each open group its pacer, and the program its processors.
 func (e *execution) choosePacers() {
 	precise := 0
 	for i := range e.plan.Groups {
@@ -172,9 +171,7 @@ func (e *execution) choosePacers() {
 			precise++
 		}
 	}
-	if precise > 0 && e.flags.procs == 0 {
-		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + precise)
-	}
+	e.chooseProcs(precise)
 }
 
 // outDir is where run folders go: the flag, the scenario, the default.

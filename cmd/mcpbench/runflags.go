@@ -131,7 +131,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.getStream, "get-stream", "auto", "legacy HTTP: open the GET stream: auto, always or never")
 	fs.DurationVar(&f.grace, "grace", 5*time.Second, "time that open requests may take at the end")
 	fs.StringVar(&f.pacer, "pacer", "auto", "auto, precise or economical")
-	fs.IntVar(&f.procs, "procs", 0, "processors to use (GOMAXPROCS; default: all)")
+	fs.IntVar(&f.procs, "procs", 0, "processors to use (GOMAXPROCS; default: all, one of two that a closed load shares with its target)")
 	fs.StringVar(&f.engine, "http-engine", "auto", "auto, fast or std")
 	fs.IntVar(&f.inFlight, "in-flight", 1, "requests in flight on one session")
 	fs.StringVarP(&f.out, "out", "o", "results", "folder for results; each run makes `DIR`/RUN_ID")
