@@ -162,7 +162,9 @@ func (c *httpConn) notify(ctx context.Context, method string, params json.RawMes
 func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []headerField, what string) error {
 	var t stamps
 	session := c.session.Load() != nil && r.ServerSession
-	resp, err := c.engine.do(ctx, &httpRequest{method: "POST", header: c.postHeader(r), extra: extra, body: body}, &t)
+	m := httpRequest{method: "POST", header: c.postHeader(r), extra: extra, body: body}
+	resp, err := c.engine.do(ctx, &m, &t)
+	c.sentFrame(&m, &t, ChannelPost)
 	if err != nil {
 		return err
 	}
@@ -171,6 +173,7 @@ func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []h
 		_, err := c.refusal(resp, session, 0)
 		return err
 	}
+	c.answerFrame(resp, t.first, ChannelPost, nil)
 	if resp.status() != 202 {
 		c.o.OnAnomaly(AnomalyOddStatus, fmt.Sprintf("%s answered with status %d", what, resp.status()))
 	}
@@ -261,7 +264,10 @@ func (c *httpConn) deleteSession(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, taskLimit)
 	defer cancel()
-	resp, err := c.engine.do(ctx, &httpRequest{method: "DELETE", header: c.appendState(nil, r)}, &stamps{})
+	t := noStamps()
+	m := httpRequest{method: "DELETE", header: c.appendState(nil, r)}
+	resp, err := c.engine.do(ctx, &m, &t)
+	c.sentFrame(&m, &t, ChannelDelete)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = cause
@@ -269,6 +275,7 @@ func (c *httpConn) deleteSession(ctx context.Context) error {
 		return fmt.Errorf("ending the server session: %w", err)
 	}
 	defer closeBody(resp)
+	c.answerFrame(resp, t.first, ChannelDelete, nil)
 	switch resp.status() {
 	case 200, 202, 204, 404, 405, 501:
 	default:

@@ -96,6 +96,10 @@ type Options struct {
 	// OnAnomaly, if set, is told of each legal oddity or harmless breach. It
 	// may be called from any goroutine and must not block.
 	OnAnomaly func(kind Anomaly, detail string)
+	// OnFrame, if set, is shown everything that goes over the wire, for debugging.
+	// It may be called from any goroutine, one call at a time for each exchange
+	// but not for each session, and must not block.
+	OnFrame func(Frame)
 }
 
 // Implementation names a client or server.

@@ -325,6 +325,9 @@ func (c *pipeConn) join(batch []byte, notes []*outgoing) ([]byte, []*outgoing) {
 		}
 		n++
 		batch = append(append(batch, m.line...), '\n')
+		if c.o.OnFrame != nil {
+			c.o.OnFrame(Frame{At: now, Out: true, Channel: ChannelStdio, Data: m.line})
+		}
 		switch {
 		case m.call != nil:
 			m.call.sent = now

@@ -17,6 +17,9 @@ func (c *pipeConn) read() {
 		}
 		t.text, _ = bytes.CutPrefix(t.text, mark)
 		mark = nil
+		if c.o.OnFrame != nil {
+			c.o.OnFrame(Frame{At: t.end, Channel: ChannelStdio, Data: t.text})
+		}
 		switch {
 		case t.oversized:
 			c.oversized(&t)

@@ -34,6 +34,8 @@ type execution struct {
 	startedAt time.Time
 	plan      *driver.Plan
 	embedded  *embedded
+	frames    *frameLog           // nil: none
+	logs      []*output.ServerLog // of stdio servers, by their index; nil for others
 	folder    *output.Folder
 	parquet   *output.Parquet
 	collector *metrics.Collector
@@ -91,7 +93,33 @@ func (e *execution) measure(ctx context.Context, screen *screen) error {
 		}
 	}
 	e.throttled = screen.throttle.share()
-	return e.report(err, counted)
+	return e.report(errors.Join(err, e.closeLogs()), counted)
+}
+
+// serverLog returns the log of a stdio server, nil for another.
+func (e *execution) serverLog(server int, mask *scenarios.Masker) *output.ServerLog {
+	s := &e.program.Servers[server]
+	if s.Transport != "stdio" {
+		return nil
+	}
+	if e.logs == nil {
+		e.logs = make([]*output.ServerLog, len(e.program.Servers))
+	}
+	if e.logs[server] == nil {
+		e.logs[server] = e.folder.NewServerLog(s.Name, mask.Text)
+	}
+	return e.logs[server]
+}
+
+// closeLogs closes what was kept beside the results. The sessions are closed.
+func (e *execution) closeLogs() error {
+	err := e.frames.close()
+	for _, l := range e.logs {
+		if l != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}
+	return err
 }
 
 // recordNothing ends a collector that never got a run, so that there is a
@@ -120,11 +148,14 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	if e.embedded, err = startEmbedded(ctx, p); err != nil {
 		return err
 	}
+	mask := e.scenario.Masker()
 	e.plan, err = driver.NewPlan(p, e.flags.seed, func(group int) driver.Dial {
 		d := &dialer{
 			server: &p.Servers[p.Groups[group].Server], seed: e.flags.seed,
 			getStream: e.flags.getStream == "always", // no step needs one yet
 			engine:    mcp.Engine(e.flags.engine),
+			frames:    e.frames,
+			stderr:    e.serverLog(p.Groups[group].Server, mask),
 		}
 		return d.dial
 	})

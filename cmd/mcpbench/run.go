@@ -91,6 +91,9 @@ func runRun(cmd *cobra.Command, s streams, f *runFlags, args []string) error {
 	e := &execution{
 		streams: s, flags: f, scenario: sc, program: program, command: maskedCommand(cmd, args, f), failed: f.probeFailed,
 	}
+	if e.frames, err = openFrames(f.frames, sc.Masker()); err != nil {
+		return err
+	}
 	if err := f.profiles.start(); err != nil {
 		return failure("%w", errors.Join(err, f.profiles.stop()))
 	}

@@ -109,6 +109,7 @@ type runFlags struct {
 	seed       uint64
 	tags       map[string]string
 	dryRun     bool
+	frames     string
 
 	profiles profiles
 
@@ -145,6 +146,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
 	fs.StringToStringVar(&f.tags, "tag", nil, "label `K=V` kept with the results (repeat)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and one rendered request of each step; nothing is sent")
+	fs.StringVar(&f.frames, "frames", "", "log what goes over the wire to `FILE`: JSON lines, secrets hidden, at most 64 MiB")
 	fs.StringVar(&f.profiles.cpu, "cpuprofile", "", "write a processor profile of mcpbench itself to `FILE`")
 	fs.StringVar(&f.profiles.mem, "memprofile", "", "write a heap profile of mcpbench itself to `FILE`")
 	fs.StringVar(&f.profiles.trace, "trace", "", "write an execution trace of mcpbench itself to `FILE`")
