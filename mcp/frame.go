@@ -40,10 +40,10 @@ const (
 // demands, and not what the user added, which may be secret.
 var shownFields = []string{"Mcp-Session-Id", "Mcp-Protocol-Version", methodField, nameField, "Last-Event-ID"}
 
-// sentFrame shows a request that the engine was given.
+// sentFrame shows a request that the engine was given, if it came to write it.
 func (c *httpConn) sentFrame(r *httpRequest, t *stamps, channel Channel) {
-	if c.o.OnFrame == nil {
-		return
+	if c.o.OnFrame == nil || t.sent < 0 {
+		return // nobody looks, or there was no connection
 	}
 	var header []string
 	for _, f := range append(slices.Clone(r.header), r.extra...) {
@@ -51,8 +51,7 @@ func (c *httpConn) sentFrame(r *httpRequest, t *stamps, channel Channel) {
 			header = append(header, f.name+": "+f.value)
 		}
 	}
-	at := or(t.sent, or(t.began, c.o.now()))
-	c.o.OnFrame(Frame{At: at, Out: true, Channel: channel, Header: header, Data: r.body})
+	c.o.OnFrame(Frame{At: t.sent, Out: true, Channel: channel, Header: header, Data: r.body})
 }
 
 // answerFrame shows a response with as much of its body as was read.

@@ -62,7 +62,7 @@ func discover(ctx context.Context, s streams, t *targetFlags, asJSON bool) error
 	if err != nil {
 		return err
 	}
-	p, err := openProbe(ctx, s, t, q)
+	p, err := openProbe(ctx, s, t, q, nil)
 	if err != nil {
 		return err
 	}

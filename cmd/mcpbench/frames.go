@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 
 	"mcpbench/mcp"
 	"mcpbench/output"
@@ -59,7 +60,7 @@ func newFrame(f *mcp.Frame, mask *scenarios.Masker, limit int) output.Frame {
 		out.Dir = "out"
 	}
 	for _, h := range f.Header {
-		out.Header = append(out.Header, mask.Text(h))
+		out.Header = append(out.Header, maskHeader(mask.Text(h)))
 	}
 	var m struct {
 		ID     json.RawMessage `json:"id"`
@@ -71,4 +72,17 @@ func newFrame(f *mcp.Frame, mask *scenarios.Masker, limit int) output.Frame {
 	out.Text, out.Cut = output.CutText(string(f.Data), limit)
 	out.Text = mask.Message(out.Text)
 	return out
+}
+
+// maskHeader hides the value of a field whose name looks secret, but for its
+// beginning when it is long: enough to tell one server session from another.
+func maskHeader(field string) string {
+	name, value, _ := strings.Cut(field, ": ")
+	if !scenarios.SecretName(name) {
+		return field
+	}
+	if len(value) < 16 {
+		value = ""
+	}
+	return name + ": " + value[:min(4, len(value))] + "***"
 }

@@ -21,9 +21,12 @@ type probe struct {
 	target  *embedded
 }
 
-// openProbe opens a session to the server that the flags name. The error has
-// the exit code.
-func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.QuickConfig) (*probe, error) {
+// frameWatch is shown the frames of a probe, which hides its secrets with mask.
+type frameWatch func(f *mcp.Frame, mask *scenarios.Masker)
+
+// openProbe opens a session to the server that the flags name. watch may be nil.
+// The error has the exit code.
+func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.QuickConfig, watch frameWatch) (*probe, error) {
 	q.Tool = "none" // the quick form wants one; only its server is used here
 	sc, err := scenarios.Quick(q)
 	if err != nil {
@@ -52,10 +55,15 @@ func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.Quick
 	dctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout,
 		fmt.Errorf("no session within %v", t.connectTimeout))
 	defer cancel()
-	session, err := mcp.Connect(dctx, transport, mcp.Options{
+	o := mcp.Options{
 		Version: mcp.Version(program.Servers[0].Protocol),
 		Client:  mcp.Implementation{Name: "mcpbench", Version: version}, Base: time.Now(),
-	})
+	}
+	if watch != nil {
+		mask := sc.Masker()
+		o.OnFrame = func(f mcp.Frame) { watch(&f, mask) }
+	}
+	session, err := mcp.Connect(dctx, transport, o)
 	if err != nil {
 		return nil, failure("connect to the server: %w", errors.Join(err, target.discard()))
 	}
@@ -146,7 +154,7 @@ func (f *runFlags) argumentsFromSchema(ctx context.Context, s streams, q scenari
 	if f.dryRun {
 		return []byte("{}"), nil // nothing is sent
 	}
-	p, err := openProbe(ctx, s, &f.targetFlags, q)
+	p, err := openProbe(ctx, s, &f.targetFlags, q, nil)
 	if exit, ok := errors.AsType[*exitError](err); ok && exit.code == metrics.ExitError {
 		f.probeFailed = err
 		return []byte("{}"), nil
@@ -180,7 +188,7 @@ func (f *runFlags) suggest(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	p, err := openProbe(ctx, s, &f.targetFlags, q)
+	p, err := openProbe(ctx, s, &f.targetFlags, q, nil)
 	if err != nil {
 		return err
 	}
