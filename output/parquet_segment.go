@@ -3,6 +3,7 @@ package output
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"mcpbench/metrics"
 )
@@ -59,6 +60,17 @@ type tableBlock struct {
 	requests   requestColumns
 	iterations iterationColumns
 	encoder    histEncoder
+}
+
+// add keeps a request for the row group at hand. A small run does not take the
+// memory of a whole one, and a long run does not get there by doubling it.
+func (b *tableBlock) add(s *metrics.Sample, groupRows int) {
+	const small = 8 << 10
+	if n := len(b.pending); n == small && n < groupRows {
+		b.pending = slices.Grow(b.pending, groupRows-n)
+	}
+	b.pending = append(b.pending, *s)
+	b.order.add(s.Start)
 }
 
 // errForeign says that a segment belongs elsewhere.
@@ -135,8 +147,7 @@ func (t *segmentTables) openAll() error {
 func (t *segmentTables) sample(s *metrics.Sample) error {
 	switch s.Kind {
 	case metrics.KindStep:
-		t.block.pending = append(t.block.pending, *s)
-		t.block.order.add(s.Start)
+		t.block.add(s, int(t.config.groupRows))
 		t.rows.Requests++
 		if int64(len(t.block.pending)) == t.config.groupRows {
 			return t.writeGroup()
