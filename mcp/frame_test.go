@@ -78,41 +78,41 @@ func TestFrames(t *testing.T) {
 		}},
 		{"stdio", "2025-11-25", true, mcptest.Answer{Delay: time.Second, Raw: "a banner\n"}, []string{
 			"0s > stdio initialize", "0s < stdio result", "0s > stdio notifications/initialized",
-			"0s > stdio tools/call", "1s < stdio a banner", "2s > stdio notifications/cancelled",
+			"0s > stdio tools/call", "1s < stdio a banner", "2.5s > stdio notifications/cancelled",
 		}},
 	}
 	for _, tt := range tests {
-		for _, engine := range engines {
-			if tt.stdio && engine != engines[0] {
-				continue
-			}
-			t.Run(tt.name+"/"+string(engine), func(t *testing.T) {
+		if tt.stdio {
+			t.Run(tt.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					p := (&mcptest.Peer{SessionID: "s1"}).On("tools/call", tt.answer)
-					var transport mcp.Transport
-					if tt.stdio {
-						transport = p.Stdio(t)
-					} else {
-						transport = serveHTTP(t, p, engine)
-					}
-					var log frameLog
-					s, err := mcp.Connect(t.Context(), transport, mcp.Options{Version: tt.version, OnFrame: log.show})
-					if err != nil {
-						t.Fatal(err)
-					}
-					req := echo
-					req.Timeout = 2500 * time.Millisecond
-					if tt.stdio {
-						req.Timeout = 2 * time.Second
-					}
-					_, _ = s.Call(t.Context(), req)
-					synctest.Wait()
-					closeSession(t, s)
-					if d := cmp.Diff(tt.want, log.lines); d != "" {
-						t.Errorf("frames (-want +got)\n%s", d)
-					}
+					testFrames(t, p.Stdio(t), tt.version, tt.want)
 				})
 			})
+			continue
 		}
+		t.Run(tt.name, func(t *testing.T) {
+			overHTTP(t, func(h onHTTP) {
+				p := (&mcptest.Peer{SessionID: "s1"}).On("tools/call", tt.answer)
+				testFrames(h.T, serveHTTP(h.T, p, h.engine), tt.version, tt.want)
+			})
+		})
+	}
+}
+
+func testFrames(t *testing.T, transport mcp.Transport, version mcp.Version, want []string) {
+	t.Helper()
+	var log frameLog
+	s, err := mcp.Connect(t.Context(), transport, mcp.Options{Version: version, OnFrame: log.show})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := echo
+	req.Timeout = 2500 * time.Millisecond
+	_, _ = s.Call(t.Context(), req)
+	synctest.Wait()
+	closeSession(t, s)
+	if d := cmp.Diff(want, log.lines); d != "" {
+		t.Errorf("frames (-want +got)\n%s", d)
 	}
 }
