@@ -198,6 +198,10 @@ func (o Options) withDefaults() Options {
 	if o.OnAnomaly == nil {
 		o.OnAnomaly = func(Anomaly, string) {}
 	}
+	if o.OnAsked == nil {
+		o.OnAsked = func(Asked) {}
+	}
+	o.MaxRounds = cmp.Or(o.MaxRounds, defaultRounds)
 	o.Limits = o.Limits.withDefaults()
 	return o
 }
