@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -79,18 +80,17 @@ func (e *RPCError) toOpen() string {
 		return ""
 	}
 	const most = 5
-	list := ""
-	for i, one := range data.Elicitations {
-		if i == most {
-			list += fmt.Sprintf(" and %d more", len(data.Elicitations)-most)
-			break
-		}
-		list += " " + excerpt([]byte(one.URL))
+	var list strings.Builder
+	for i := range min(most, len(data.Elicitations)) {
+		list.WriteString(" " + excerpt([]byte(data.Elicitations[i].URL)))
 	}
-	if list == "" {
+	if more := len(data.Elicitations) - most; more > 0 {
+		fmt.Fprintf(&list, " and %d more", more)
+	}
+	if list.Len() == 0 {
 		return ""
 	}
-	return "; to be opened by the user:" + list
+	return "; to be opened by the user:" + list.String()
 }
 
 // JSON-RPC error codes that the client answers with (JSON-RPC 2.0, section 5.1).

@@ -22,9 +22,9 @@ import (
 type answerer struct {
 	f func(ctx context.Context, q mcp.Question) (json.RawMessage, error)
 
-	mu              sync.Mutex
-	now, most, over int // being answered, at most, told of as over
-	asked           []mcp.Asked
+	mu        sync.Mutex
+	now, most int // being answered, and at most
+	asked     []mcp.Asked
 }
 
 func (a *answerer) Answer(ctx context.Context, q mcp.Question) (json.RawMessage, error) {
@@ -152,32 +152,35 @@ func TestServerRequests(t *testing.T) {
 				peer := func() *mcptest.Peer {
 					return (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Frames: []mcptest.Frame{askAndWait("$ID", tt.method, tt.params)}, Result: echoed})
 				}
-				overBoth(t, peer, func(o over) {
-					a, odd := &answerer{f: instant}, &mcptest.Anomalies{}
-					s := connect(o.T, o.transport, mcp.Options{
-						Version: v, Capabilities: json.RawMessage(tt.capabilities), Answers: a, OnAsked: a.tell, OnAnomaly: odd.Tell,
-					})
-					if r, err := s.Call(o.Context(), echo); err != nil || string(r.Result) != echoed {
-						o.Fatalf("got %s, %v", r.Result, err)
-					}
-					synctest.Wait()
-					want, counts := `"result":{"for":"`+tt.method+`"}`, map[mcp.Anomaly]int{}
-					if tt.refusal != "" {
-						want, counts[mcp.AnomalyServerRequestRefused] = tt.refusal, 1
-					}
-					if d := cmp.Diff([]string{`{"jsonrpc":"2.0","id":2,` + want + `}`}, bodies(o.peer)); d != "" {
-						o.Errorf("answers to the server (-want +got)\n%s", d)
-					}
-					if d := cmp.Diff(counts, odd.Counts()); d != "" {
-						o.Errorf("anomalies (-want +got)\n%s", d)
-					}
-					told := a.told()
-					if len(told) != 1 || told[0].Method != tt.method || told[0].Refused != (tt.refusal != "") || told[0].Cancelled || (told[0].Err != nil) != told[0].Refused {
-						o.Errorf("told %+v", told)
-					}
-				})
+				overBoth(t, peer, func(o over) { testServerRequest(o, v, tt.capabilities, tt.method, tt.refusal) })
 			})
 		}
+	}
+}
+
+func testServerRequest(o over, v mcp.Version, capabilities, method, refusal string) {
+	o.Helper()
+	a, odd := &answerer{f: instant}, &mcptest.Anomalies{}
+	s := connect(o.T, o.transport, mcp.Options{
+		Version: v, Capabilities: json.RawMessage(capabilities), Answers: a, OnAsked: a.tell, OnAnomaly: odd.Tell,
+	})
+	if r, err := s.Call(o.Context(), echo); err != nil || string(r.Result) != echoed {
+		o.Fatalf("got %s, %v", r.Result, err)
+	}
+	synctest.Wait()
+	want, counts := `"result":{"for":"`+method+`"}`, map[mcp.Anomaly]int{}
+	if refusal != "" {
+		want, counts[mcp.AnomalyServerRequestRefused] = refusal, 1
+	}
+	if d := cmp.Diff([]string{`{"jsonrpc":"2.0","id":2,` + want + `}`}, bodies(o.peer)); d != "" {
+		o.Errorf("answers to the server (-want +got)\n%s", d)
+	}
+	if d := cmp.Diff(counts, odd.Counts()); d != "" {
+		o.Errorf("anomalies (-want +got)\n%s", d)
+	}
+	told := a.told()
+	if len(told) != 1 || told[0].Method != method || told[0].Refused != (refusal != "") || told[0].Cancelled || (told[0].Err != nil) != told[0].Refused {
+		o.Errorf("told %+v", told)
 	}
 }
 
@@ -288,7 +291,9 @@ func TestWhatTheAnswererSays(t *testing.T) {
 		}
 		t.Run(tt.name, func(t *testing.T) {
 			overBoth(t, peer, func(o over) {
-				a := &answerer{f: func(context.Context, mcp.Question) (json.RawMessage, error) { return json.RawMessage(tt.result), tt.err }}
+				a := &answerer{f: func(context.Context, mcp.Question) (json.RawMessage, error) {
+					return json.RawMessage(tt.result), tt.err
+				}}
 				s := connect(o.T, o.transport, mcp.Options{Capabilities: every, Answers: a, OnAsked: a.tell})
 				if _, err := s.Call(o.Context(), echo); err != nil {
 					o.Fatal(err)
@@ -321,7 +326,9 @@ func TestAnswersTakeTheirTime(t *testing.T) {
 	}
 	overBoth(t, peer, func(o over) {
 		waits := map[string]time.Duration{"sampling/createMessage": 3 * time.Second, "roots/list": time.Second}
-		a := &answerer{f: func(ctx context.Context, q mcp.Question) (json.RawMessage, error) { return after(waits[q.Method])(ctx, q) }}
+		a := &answerer{f: func(ctx context.Context, q mcp.Question) (json.RawMessage, error) {
+			return after(waits[q.Method])(ctx, q)
+		}}
 		base := time.Now()
 		s := connect(o.T, o.transport, mcp.Options{Base: base, Capabilities: every, Answers: a, OnAsked: a.tell})
 		r, err := s.Call(o.Context(), echo)

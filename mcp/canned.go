@@ -68,7 +68,7 @@ func (c Canned) Ready() (Answerer, error) {
 	if a.roots, err = json.Marshal(map[string][]Root{"roots": roots}); err != nil {
 		return nil, fmt.Errorf("roots: %w", err)
 	}
-	if a.sampling, err = a.message(c.Sampling.Text); err != nil {
+	if a.said, err = a.message(c.Sampling.Text); err != nil {
 		return nil, err
 	}
 	switch c.Elicitation.Action {
@@ -89,9 +89,9 @@ func (c Canned) Ready() (Answerer, error) {
 // readyMade is a Canned that is ready.
 type readyMade struct {
 	Canned
-	accepts                bool
-	roots, sampling, plain json.RawMessage
-	form                   json.RawMessage // accepted with the fixed content alone
+	accepts            bool
+	roots, said, plain json.RawMessage
+	form               json.RawMessage // accepted with the fixed content alone
 }
 
 // Answer implements Answerer.
@@ -115,9 +115,9 @@ func wait(ctx context.Context, w Wait) error {
 }
 
 func (a *readyMade) sample(ctx context.Context, q Question) (json.RawMessage, error) {
-	c := &a.Canned.Sampling
+	c := &a.Sampling
 	if err := wait(ctx, c.Wait); err != nil || c.Make == nil {
-		return a.sampling, err
+		return a.said, err
 	}
 	made, err := c.Make(ctx, q)
 	if err != nil {

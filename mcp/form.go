@@ -26,18 +26,18 @@ const (
 func appendForm(dst, content, schema []byte) []byte {
 	dst = append(dst, '{')
 	first := len(dst)
-	add := func(object []byte, m *member, value []byte) {
+	add := func(key, value []byte) {
 		if len(dst) > first {
 			dst = append(dst, ',')
 		}
-		dst = append(append(append(dst, '"'), m.key...), `":`...)
+		dst = append(append(append(dst, '"'), key...), `":`...)
 		dst = append(dst, value...)
 	}
 	given := make(map[string]bool)
 	s := scanObject(content)
 	for m, ok := s.next(); ok; m, ok = s.next() {
 		given[string(m.unescaped())] = true
-		add(content, &m, content[m.start:m.end])
+		add(m.key, content[m.start:m.end])
 	}
 	properties := lookup(schema, "properties")
 	s = scanObject(properties)
@@ -45,7 +45,7 @@ func appendForm(dst, content, schema []byte) []byte {
 		if key := string(m.unescaped()); !given[key] {
 			given[key] = true
 			if value := smallest(properties[m.start:m.end]); value != nil {
-				add(properties, &m, value)
+				add(m.key, value)
 			}
 		}
 	}

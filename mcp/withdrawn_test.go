@@ -213,7 +213,7 @@ func TestAnswersRefused(t *testing.T) {
 	for name, answer := range map[string]mcptest.Answer{"400": {Status: 400}, "404": {Status: 404}, "never": {Silent: true}, "200 with JSON": {Status: 200, Raw: `{}`}} {
 		t.Run(name, func(t *testing.T) {
 			overHTTP(t, func(h onHTTP) {
-				p := (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Frames: []mcptest.Frame{ask("1", "roots/list", "")}, Result: echoed})
+				p := (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Frames: []mcptest.Frame{ask("$ID", "roots/list", "")}, Result: echoed})
 				p.On("", answer)
 				a, odd := &answerer{f: instant}, &mcptest.Anomalies{}
 				s := connect(h.T, serveHTTP(h.T, p, h.engine), mcp.Options{Capabilities: every, Answers: a, OnAsked: a.tell, OnAnomaly: odd.Tell})
