@@ -167,7 +167,7 @@ func testServerRequest(o over, v mcp.Version, capabilities, method, refusal stri
 	if r, err := s.Call(o.Context(), echo); err != nil || string(r.Result) != echoed {
 		o.Fatalf("got %s, %v", r.Result, err)
 	}
-	synctest.Wait()
+	told := a.told() // by now
 	want, counts := `"result":{"for":"`+method+`"}`, map[mcp.Anomaly]int{}
 	if refusal != "" {
 		want, counts[mcp.AnomalyServerRequestRefused] = refusal, 1
@@ -178,7 +178,6 @@ func testServerRequest(o over, v mcp.Version, capabilities, method, refusal stri
 	if d := cmp.Diff(counts, odd.Counts()); d != "" {
 		o.Errorf("anomalies (-want +got)\n%s", d)
 	}
-	told := a.told()
 	if len(told) != 1 || told[0].Method != method || told[0].Refused != (refusal != "") || told[0].Cancelled || (told[0].Err != nil) != told[0].Refused {
 		o.Errorf("told %+v", told)
 	}

@@ -89,16 +89,16 @@ func (d *desk) answer(ctx context.Context, q *question) {
 		d.o.OnAsked(told)
 		return
 	}
-	var payload []byte
+	payload := resultMessage(q.id, result)
 	if err != nil {
 		payload = errorMessage(q.id, asRPC(err))
-	} else {
-		payload = resultMessage(q.id, result)
 	}
+	// Told before it is sent: whoever has the result of a call has been told of what
+	// the server asked for it.
+	d.o.OnAsked(told)
 	if err := d.send(payload); err != nil {
 		d.o.OnAnomaly(AnomalyReplyDropped, err.Error())
 	}
-	d.o.OnAsked(told)
 }
 
 // close takes q from the table; false when it was withdrawn.

@@ -54,8 +54,8 @@ func (in *inbox) request(m *message) {
 	case string(m.jsonrpc) != `"2.0"` || !named:
 		refusal = &RPCError{Code: codeInvalidRequest, Message: "Invalid Request"}
 	case q.Method == "ping":
-		in.reply(resultMessage(m.id, json.RawMessage("{}")))
 		in.o.OnAsked(Asked{Method: q.Method, At: q.at, Took: in.o.now() - q.at})
+		in.reply(resultMessage(m.id, json.RawMessage("{}")))
 		return
 	case in.o.Answers == nil:
 		refusal = &RPCError{Code: codeMethodNotFound, Message: "Method not found"}
@@ -71,6 +71,8 @@ func (in *inbox) request(m *message) {
 	switch v, twice := in.desk.take(q); {
 	case v == deskFull:
 		in.refuse(m, q, &RPCError{Code: codeInternal, Message: errFlood.Error()}, AnomalyServerRequestFlood)
+	case v == deskEnded:
+		in.o.OnAsked(Asked{Method: q.Method, At: q.at, Cancelled: true, Err: errClosed})
 	case twice:
 		in.o.OnAnomaly(AnomalyServerRequestTwice, q.Method+", id "+excerpt(m.id))
 	}
@@ -79,6 +81,6 @@ func (in *inbox) request(m *message) {
 // refuse answers with an error at once.
 func (in *inbox) refuse(m *message, q *question, e *RPCError, kind Anomaly) {
 	in.o.OnAnomaly(kind, q.Method+": "+e.Message)
-	in.reply(errorMessage(m.id, e))
 	in.o.OnAsked(Asked{Method: q.Method, At: q.at, Took: in.o.now() - q.at, Refused: true, Err: e})
+	in.reply(errorMessage(m.id, e))
 }

@@ -76,7 +76,8 @@ type More struct {
 	First, Last time.Duration
 	// Gaps are the times between them, at most MaxGaps.
 	Gaps []time.Duration
-	// Trips are the exchanges of a request that took several, in order.
+	// Trips are the exchanges of a request that took several, in order. Reply.Timing
+	// is then from the first send to the last answer, its FirstByte that of the last.
 	Trips []Timing
 }
 
@@ -133,8 +134,9 @@ type Options struct {
 	// sampling/createMessage, elicitation/create. Nil answers nothing: each is
 	// refused with -32601. What Capabilities does not declare is refused too.
 	Answers Answerer
-	// OnAsked, if set, is told of each request of the server once it was answered
-	// or refused, ping included. It may be called from any goroutine.
+	// OnAsked, if set, is told of each request of the server, ping included, and of
+	// each entry of inputRequests, just before the answer or the refusal is sent. It
+	// may be called from any goroutine and must not block.
 	OnAsked func(Asked)
 	// MaxRounds bounds the exchanges of one request whose answers ask for input
 	// (2026-07-28). 0: 10.

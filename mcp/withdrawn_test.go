@@ -97,7 +97,7 @@ func TestServerRequestTwice(t *testing.T) {
 // A flood of requests that take long neither stops the reading nor the pings, and
 // what is beyond the bound is refused and counted.
 func TestFloodOfServerRequests(t *testing.T) {
-	const bound, flood = 1024, 1500
+	const bound, flood = 1024, 1200
 	var frames []mcptest.Frame
 	var together strings.Builder
 	for i := range flood {
@@ -297,6 +297,36 @@ func TestManyQuestionsAtOnce(t *testing.T) {
 			o.Error("two calls got the same result")
 		}
 	})
+}
+
+// Requests may come in an array where the version has arrays; each is answered by
+// itself. An array where there must be none is a fault, and nothing in it counts.
+func TestServerRequestsInABatch(t *testing.T) {
+	const batch = `[{"jsonrpc":"2.0","id":1,"method":"roots/list"},{"jsonrpc":"2.0","id":"p","method":"ping"},{"jsonrpc":"2.0","id":$ID,"result":` + echoed + `}]`
+	for _, v := range mcp.Versions()[1:] {
+		for _, stream := range []bool{false, true} {
+			peer := func() *mcptest.Peer {
+				return (&mcptest.Peer{}).On("tools/call", mcptest.Answer{JSON: batch, SSE: stream})
+			}
+			overBoth(t, peer, func(o over) {
+				s := connect(o.T, o.transport, mcp.Options{Version: v, Capabilities: every, Answers: &answerer{f: instant}})
+				r, err := s.Call(o.Context(), echo)
+				time.Sleep(time.Second) // virtual
+				var want []string
+				if v == mcp.V20250326 {
+					want = []string{`{"jsonrpc":"2.0","id":"p","result":{}}`, `{"jsonrpc":"2.0","id":1,"result":{"for":"roots/list"}}`}
+					if err != nil || string(r.Result) != echoed {
+						o.Errorf("got %s, %v", r.Result, err)
+					}
+				} else {
+					wantFault(o.T, err, mcp.FaultBatch)
+				}
+				if d := cmp.Diff(want, bodies(o.peer)); d != "" {
+					o.Errorf("%s: answers (-want +got)\n%s", v, d)
+				}
+			})
+		}
+	}
 }
 
 // Wire test 51: in 2026-07-28 nothing that a server requests is answered, whoever
