@@ -142,6 +142,9 @@ const (
 	// AnomalyServerRequestTwice is a server request with the id of another one that
 	// is being answered.
 	AnomalyServerRequestTwice
+	// AnomalyToolHeaders is a tool that breaks the rules for headers from its
+	// arguments, or a list of tools that could not be had for them.
+	AnomalyToolHeaders
 
 	anomalyEnd
 )
@@ -151,6 +154,7 @@ var anomalyNames = [...]string{
 	"server_request_refused", "server_request_forbidden", "odd_event", "get_stream_refused",
 	"get_stream_lost", "odd_status", "oversized", "batch", "reply_dropped", "cancel_failed",
 	"close_failed", "killed", "stale_connection", "server_request_flood", "server_request_twice",
+	"tool_headers",
 }
 
 // String returns the anomaly's name as it stands in results.

@@ -24,9 +24,9 @@ type RPCError struct {
 // (-32042 of 2025-11-25).
 func (e *RPCError) Error() string {
 	if e.HTTPStatus >= 400 {
-		return fmt.Sprintf("JSON-RPC error %d (HTTP %d): %s%s", e.Code, e.HTTPStatus, e.Message, e.toOpen())
+		return fmt.Sprintf("JSON-RPC error %d (HTTP %d): %s%s", e.Code, e.HTTPStatus, e.Message, e.hint())
 	}
-	return fmt.Sprintf("JSON-RPC error %d: %s%s", e.Code, e.Message, e.toOpen())
+	return fmt.Sprintf("JSON-RPC error %d: %s%s", e.Code, e.Message, e.hint())
 }
 
 // Is makes SessionLost work.

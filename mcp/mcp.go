@@ -141,6 +141,9 @@ type Options struct {
 	// MaxRounds bounds the exchanges of one request whose answers ask for input
 	// (2026-07-28). 0: 10.
 	MaxRounds int
+	// ParamHeaders, unless nil, makes the headers that a server of 2026-07-28 wants
+	// from the arguments of its tools. The sessions of one server share it.
+	ParamHeaders *ParamHeaders
 	// Watch are the notifications, by method, that the session keeps for Await.
 	Watch []string
 	// OnAnomaly, if set, is told of each legal oddity or harmless breach. It

@@ -29,6 +29,9 @@ func (s *Session) Info() Info { return s.info }
 func (s *Session) Call(ctx context.Context, req Request) (Reply, error) {
 	reply, err := s.conn.RoundTrip(ctx, req)
 	if err != nil {
+		if s.o.ParamHeaders != nil && headersRefused(err) {
+			s.o.ParamHeaders.refused(s)
+		}
 		return reply, err
 	}
 	err = s.judge(req.Method, &reply)

@@ -20,6 +20,7 @@ type dialer struct {
 	getStream bool
 	engine    mcp.Engine // "" is auto
 	seed      uint64
+	params    *mcp.ParamHeaders // shared by all who dial this server
 	frames    *frameLog         // nil: none
 	stderr    *output.ServerLog // of a stdio server; nil: not kept
 }
@@ -33,6 +34,7 @@ func (d *dialer) dial(ctx context.Context, slot int, o mcp.Options) (driver.Sess
 	o.Version = mcp.Version(d.server.Protocol)
 	o.Client = mcp.Implementation{Name: "mcpbench", Version: version}
 	o.GetStream = d.getStream
+	o.ParamHeaders = d.params
 	o.OnFrame = d.frames.of(d.server.Name, slot)
 	session, err := mcp.Connect(ctx, transport, o)
 	if err != nil { // a nil *mcp.Session in the interface would not be nil

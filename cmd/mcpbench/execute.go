@@ -149,11 +149,13 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 		return err
 	}
 	mask := e.scenario.Masker()
+	params := make([]mcp.ParamHeaders, len(p.Servers))
 	e.plan, err = driver.NewPlan(p, e.flags.seed, func(group int) driver.Dial {
 		d := &dialer{
 			server: &p.Servers[p.Groups[group].Server], seed: e.flags.seed,
 			getStream: e.flags.getStream == "always", // no step needs one yet
 			engine:    mcp.Engine(e.flags.engine),
+			params:    &params[p.Groups[group].Server],
 			frames:    e.frames,
 			stderr:    e.serverLog(p.Groups[group].Server, mask),
 		}

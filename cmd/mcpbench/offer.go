@@ -185,7 +185,13 @@ func (o *offer) print(w io.Writer) error {
 		if err := json.Unmarshal(raw, &t); err != nil {
 			return fmt.Errorf("an entry of tools/list: %w", err)
 		}
-		line("%s\t%s\t%s", clean(t.Name), clean(t.arguments()), t.hints())
+		hints := t.hints()
+		if o.Transport == "http" && o.ProtocolVersion.Features().MethodHeaders {
+			if err := mcp.HeaderRules(t.InputSchema); err != nil {
+				hints = "not for use over HTTP: " + clean(err.Error())
+			}
+		}
+		line("%s\t%s\t%s", clean(t.Name), clean(t.arguments()), hints)
 	}
 	line("\nLIST\tENTRIES\tPAGES\tSIZE\tTOKENS\tTIME\tCACHE")
 	for i := range o.Lists {

@@ -54,7 +54,10 @@ func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.Quick
 	if err != nil {
 		return nil, usage("%w", errors.Join(err, target.discard()))
 	}
-	o := mcp.Options{Client: mcp.Implementation{Name: "mcpbench", Version: version}, Base: time.Now()}
+	o := mcp.Options{
+		Client: mcp.Implementation{Name: "mcpbench", Version: version}, Base: time.Now(),
+		ParamHeaders: &mcp.ParamHeaders{},
+	}
 	if watch != nil {
 		mask := sc.Masker()
 		o.OnFrame = func(f mcp.Frame) { watch(&f, mask) }
