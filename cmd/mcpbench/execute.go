@@ -166,14 +166,15 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	}
 	e.choosePacers()
 	e.file = e.newRunFile()
-	if err := errors.Join(folder.WriteRun(e.file), folder.WriteScenario(e.scenario.Resolved())); err != nil {
-		return err
-	}
+	// The journal comes first: a folder with run.json and without a journal has lost it.
 	e.parquet, err = output.NewParquet(output.ParquetConfig{
 		Folder: folder, RunID: e.runID, Catalog: e.plan.Catalog, T0: e.startedAt, Run: e.file, Warmup: p.Warmup,
 	})
 	if err != nil {
 		return err
+	}
+	if err := errors.Join(folder.WriteRun(e.file), folder.WriteScenario(e.scenario.Resolved())); err != nil {
+		return errors.Join(err, e.parquet.Close())
 	}
 	e.plan.OnClock = func(t0 time.Time) {
 		e.parquet.SetT0(t0)
@@ -222,7 +223,7 @@ func (e *execution) newRunFile() *output.RunFile {
 		RunID: e.runID, Mcpbench: version, Go: runtime.Version(), StartedAt: e.startedAt.UTC(),
 		Host: output.ThisHost(), Command: e.command,
 		Scenario: output.ScenarioRef{Name: e.program.Name, SHA256: hex.EncodeToString(sum[:])},
-		Seed:     e.flags.seed,
+		Seed:     e.flags.seed, Tags: e.program.Tags,
 	}
 	for _, t := range p.Thresholds { // for whoever has to judge the run after a kill
 		f.Thresholds = append(f.Thresholds, metrics.ThresholdResult{Expr: t.Expr})
