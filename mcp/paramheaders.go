@@ -47,10 +47,10 @@ type paramHeader struct {
 	kind  string   // string, integer or boolean
 }
 
-// errParamHeader is why a tool must not be used over HTTP.
-type errParamHeader struct{ what string }
+// headerRuleError is why a tool must not be used over HTTP.
+type headerRuleError struct{ what string }
 
-func (e *errParamHeader) Error() string { return e.what }
+func (e *headerRuleError) Error() string { return e.what }
 
 // load lists the tools unless that was tried. What fails is an anomaly: calls
 // then go without such headers, and the server says what it thinks of that.
@@ -217,7 +217,7 @@ func (s *schemaWalk) object(schema map[string]any, path []string) error {
 		switch key {
 		case "x-mcp-header":
 			if len(path) == 0 {
-				return &errParamHeader{"x-mcp-header is on the schema itself"}
+				return &headerRuleError{"x-mcp-header is on the schema itself"}
 			}
 		case "properties":
 			properties, _ := schema[key].(map[string]any)
@@ -230,7 +230,7 @@ func (s *schemaWalk) object(schema map[string]any, path []string) error {
 			// values, not schemas
 		default:
 			if mentions(schema[key]) {
-				return &errParamHeader{fmt.Sprintf("x-mcp-header is below %q, where it cannot be reached by properties alone", key)}
+				return &headerRuleError{fmt.Sprintf("x-mcp-header is below %q, where it cannot be reached by properties alone", key)}
 			}
 		}
 	}
@@ -248,11 +248,11 @@ func (s *schemaWalk) property(value any, path []string) error {
 		where := strings.Join(path, ".")
 		switch {
 		case !isToken(name):
-			return &errParamHeader{fmt.Sprintf("argument %s: x-mcp-header %q is no token", where, raw)}
+			return &headerRuleError{fmt.Sprintf("argument %s: x-mcp-header %q is no token", where, raw)}
 		case s.names[strings.ToLower(name)]:
-			return &errParamHeader{fmt.Sprintf("argument %s: x-mcp-header %q is there twice", where, name)}
+			return &headerRuleError{fmt.Sprintf("argument %s: x-mcp-header %q is there twice", where, name)}
 		case kind != "string" && kind != "integer" && kind != "boolean":
-			return &errParamHeader{fmt.Sprintf("argument %s: x-mcp-header on type %q", where, kind)}
+			return &headerRuleError{fmt.Sprintf("argument %s: x-mcp-header on type %q", where, kind)}
 		}
 		s.names[strings.ToLower(name)] = true
 		s.found = append(s.found, paramHeader{field: paramField + name, path: path, kind: kind})
