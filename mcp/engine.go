@@ -46,6 +46,9 @@ type engine interface {
 	// of ctx caused are *TransportError. The end of ctx and that of r.limit also
 	// end the reading of the body.
 	do(ctx context.Context, r *httpRequest, t *stamps) (response, error)
+	// retarget sends further messages to u, which has the origin of the first URL. It
+	// is called before any of them.
+	retarget(u *url.URL)
 	// phases returns how long TCP and TLS of the first connection took.
 	phases() (tcp, tls time.Duration)
 	// close closes every connection, also those in use.

@@ -39,6 +39,9 @@ const (
 	FaultTask
 	// FaultCursor is a nextCursor that is no string, or one seen before.
 	FaultCursor
+	// FaultEndpoint is a stream of HTTP+SSE that does not begin with an endpoint
+	// event, or one that names no URI of the same origin.
+	FaultEndpoint
 
 	faultEnd
 )
@@ -46,7 +49,7 @@ const (
 var faultNames = [...]string{
 	"", "bad_json", "bad_jsonrpc", "result_and_error", "no_result_no_error", "bad_error",
 	"bad_result", "foreign_id", "no_answer", "content_type", "content_encoding", "batch", "bad_http",
-	"result_type", "input_required", "task", "cursor",
+	"result_type", "input_required", "task", "cursor", "endpoint",
 }
 
 // String returns the fault's name.

@@ -53,6 +53,31 @@ func serveHTTP(tb testing.TB, p *mcptest.Peer, engine mcp.Engine) *mcp.Streamabl
 	return tr
 }
 
+// serveSSE returns the transport of HTTP+SSE to a peer, with that engine.
+func serveSSE(tb testing.TB, p *mcptest.Peer, engine mcp.Engine) *mcp.LegacySSE {
+	tb.Helper()
+	tr := p.SSE(tb)
+	tr.Engine = engine
+	return tr
+}
+
+// overAll is overBoth and HTTP+SSE with each engine.
+func overAll(t *testing.T, peer func() *mcptest.Peer, f func(o over)) {
+	t.Helper()
+	overBoth(t, peer, f)
+	for _, engine := range engines {
+		t.Run("sse "+string(engine), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := peer()
+				f(over{t, p, serveSSE(t, p, engine)})
+			})
+		})
+	}
+}
+
+// carries reports whether version v is spoken over tr: HTTP+SSE has no 2026-07-28.
+func carries(tr mcp.Transport, v mcp.Version) bool { return tr.Kind() != "sse" || v != mcp.V20260728 }
+
 // overBoth runs f over HTTP with each engine and over stdio, each in a bubble.
 func overBoth(t *testing.T, peer func() *mcptest.Peer, f func(o over)) {
 	t.Helper()

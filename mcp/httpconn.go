@@ -21,13 +21,14 @@ const (
 )
 
 // httpConn is the protocol side of Streamable HTTP: headers, server session,
-// answers as JSON or SSE, cancellation, the GET stream.
+// answers as JSON or SSE, cancellation, the GET stream. HTTP+SSE posts by it.
 type httpConn struct {
 	o      Options
 	env    *envelope
 	engine engine
 	inbox  inbox
 
+	legacy      bool // HTTP+SSE: a POST brings no answer, its URL is the server session
 	engineName  Engine
 	session     atomic.Pointer[string] // Mcp-Session-Id, nil when there is none
 	state       atomic.Pointer[stateFields]
@@ -104,10 +105,11 @@ func (c *httpConn) postHeader(r *rules) []headerField {
 		return s.fields
 	}
 	s := &stateFields{rules: r, session: session}
-	s.fields = c.appendState([]headerField{
-		{"Content-Type", "application/json"},
-		{"Accept", "application/json, text/event-stream"},
-	}, r)
+	s.fields = []headerField{{"Content-Type", "application/json"}}
+	if !c.legacy {
+		s.fields = append(s.fields, headerField{"Accept", "application/json, text/event-stream"})
+	}
+	s.fields = c.appendState(s.fields, r)
 	c.state.Store(s)
 	return s.fields
 }
@@ -161,7 +163,7 @@ func (c *httpConn) notify(ctx context.Context, method string, params json.RawMes
 // answer to a server request.
 func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []headerField, what string) error {
 	var t stamps
-	session := c.session.Load() != nil && r.ServerSession
+	session := c.legacy || c.session.Load() != nil && r.ServerSession
 	m := httpRequest{method: "POST", header: c.postHeader(r), extra: extra, body: body}
 	resp, err := c.engine.do(ctx, &m, &t)
 	c.sentFrame(&m, &t, ChannelPost)
@@ -174,7 +176,7 @@ func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []h
 		return err
 	}
 	c.answerFrame(resp, t.first, ChannelPost, nil)
-	if resp.status() != 202 {
+	if resp.status() != 202 && !c.legacy {
 		c.o.OnAnomaly(AnomalyOddStatus, fmt.Sprintf("%s answered with status %d", what, resp.status()))
 	}
 	discard(resp)

@@ -1,6 +1,6 @@
 // Package mcp is a Model Context Protocol client made for measuring: it speaks
-// five protocol versions over stdio and Streamable HTTP, stamps each exchange,
-// and reports every breach by the peer as a typed error.
+// five protocol versions over stdio, Streamable HTTP and HTTP+SSE, stamps each
+// exchange, and reports every breach by the peer as a typed error.
 package mcp
 
 import (
@@ -93,11 +93,12 @@ type Timing struct {
 	Connect   time.Duration // time spent opening a new connection; 0 when one was reused
 }
 
-// Transport opens connections to one server. Implementations: *Stdio, *Streamable.
+// Transport opens connections to one server. Implementations: *Stdio, *Streamable,
+// *LegacySSE.
 // Safe for concurrent use; each Dial gives an independent Conn.
 type Transport interface {
 	Dial(ctx context.Context, o Options) (Conn, error)
-	// Kind is the transport column: stdio or http.
+	// Kind is the transport column: stdio, http or sse.
 	Kind() string
 }
 
@@ -163,7 +164,7 @@ type Implementation struct {
 
 // Info describes an open session.
 type Info struct {
-	Transport     string  // stdio or http
+	Transport     string  // stdio, http or sse
 	Requested     Version // "" when not pinned
 	Version       Version // negotiated
 	Server        Implementation
@@ -173,9 +174,9 @@ type Info struct {
 	ServerSession string        // Mcp-Session-Id, "" when there is none
 	Start, End    time.Duration // of the dialling, since Options.Base
 	Spawn         time.Duration // stdio: process start
-	Engine        Engine        // http: the engine in use
-	TCP, TLS      time.Duration // http: of the first connection
-	Handshake     time.Duration // initialize and initialized, or server/discover
+	Engine        Engine        // http, sse: the engine in use
+	TCP, TLS      time.Duration // http, sse: of the first connection
+	Handshake     time.Duration // initialize and initialized, or server/discover; sse: the endpoint event too
 }
 
 // Limits bound what a peer may make us hold. Beyond one of them the request

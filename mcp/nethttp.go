@@ -64,6 +64,8 @@ func newNetEngine(u *url.URL, header http.Header, s *Streamable, o *Options) *ne
 	return e
 }
 
+func (e *netEngine) retarget(u *url.URL) { e.url = u }
+
 func (e *netEngine) do(ctx context.Context, r *httpRequest, t *stamps) (response, error) {
 	began := e.now()
 	var m marks

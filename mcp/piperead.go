@@ -42,14 +42,14 @@ func (c *pipeConn) outputEnded(err error) {
 	c.failAt(at, &TransportError{Op: "read", Err: err, lost: true})
 }
 
-func (c *pipeConn) line(t *textLine) {
+func (c *router) line(t *textLine) {
 	if !isArray(t.text) {
 		c.message(t, t.text, nil)
 		return
 	}
 	all, err := splitBatch(t.text)
 	if err != nil {
-		c.o.OnAnomaly(AnomalyStdoutNoise, excerpt(t.text))
+		c.o.OnAnomaly(c.noise, excerpt(t.text))
 		return
 	}
 	var fault error
@@ -64,7 +64,7 @@ func (c *pipeConn) line(t *textLine) {
 
 // message handles one message. A fault makes it the failure of the request it
 // answers, and nothing else.
-func (c *pipeConn) message(t *textLine, data []byte, fault error) {
+func (c *router) message(t *textLine, data []byte, fault error) {
 	m, err := decodeMessage(data)
 	if err != nil {
 		c.broken(t, err)
@@ -73,7 +73,7 @@ func (c *pipeConn) message(t *textLine, data []byte, fault error) {
 	kind := m.kind()
 	switch {
 	case kind == kindOther:
-		c.o.OnAnomaly(AnomalyStdoutNoise, excerpt(data))
+		c.o.OnAnomaly(c.noise, excerpt(data))
 	case kind == kindResponse:
 		c.response(t, &m, data, fault)
 	case fault != nil:
@@ -89,7 +89,7 @@ func (c *pipeConn) message(t *textLine, data []byte, fault error) {
 
 // broken handles a line that is no JSON: noise, unless it was meant as the
 // answer to a request of ours, which then need not wait any longer.
-func (c *pipeConn) broken(t *textLine, err error) {
+func (c *router) broken(t *textLine, err error) {
 	if bytes.Contains(t.text, []byte(`"jsonrpc"`)) {
 		if id, ok := idInFragment(t.text, t.text); ok {
 			fault := &ProtocolError{Kind: FaultBadJSON, Detail: excerpt(t.text), Err: err}
@@ -98,10 +98,10 @@ func (c *pipeConn) broken(t *textLine, err error) {
 			}
 		}
 	}
-	c.o.OnAnomaly(AnomalyStdoutNoise, excerpt(t.text))
+	c.o.OnAnomaly(c.noise, excerpt(t.text))
 }
 
-func (c *pipeConn) oversized(t *textLine) {
+func (c *router) oversized(t *textLine) {
 	over := &LimitError{Limit: LimitMessage, Max: c.o.Limits.MessageBytes}
 	if id, ok := idInFragment(t.text, t.tail); ok && c.settle(id, t, len(t.text), nil, over) {
 		return
@@ -111,7 +111,7 @@ func (c *pipeConn) oversized(t *textLine) {
 
 // countProgress credits a progress notification to the call whose token it bears.
 // On stdio nothing else ties a notification to a request.
-func (c *pipeConn) countProgress(m *message, size int) {
+func (c *router) countProgress(m *message, size int) {
 	token := lookup(m.params, "progressToken")
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +122,7 @@ func (c *pipeConn) countProgress(m *message, size int) {
 	}
 }
 
-func (c *pipeConn) response(t *textLine, m *message, data []byte, fault error) {
+func (c *router) response(t *textLine, m *message, data []byte, fault error) {
 	id, ok := m.numericID()
 	if !ok {
 		c.o.OnAnomaly(AnomalyUnknownID, excerpt(data))
@@ -144,7 +144,7 @@ func (c *pipeConn) response(t *textLine, m *message, data []byte, fault error) {
 	}
 }
 
-func (c *pipeConn) wasGivenUp(id int64) bool {
+func (c *router) wasGivenUp(id int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, ok := c.givenUp[id]

@@ -31,6 +31,7 @@ type Received struct {
 	At         time.Time
 	HTTPMethod string      // "" over stdio
 	Header     http.Header // nil over stdio
+	URL        string      // HTTP+SSE: path and query
 	Method     string      // JSON-RPC method; "GET" or "DELETE" for those; "" for a response
 	ID         string      // as JSON text, "" when there is none
 	Params     json.RawMessage
@@ -59,7 +60,10 @@ type Answer struct {
 	// Hold keeps an HTTP stream open until the client goes.
 	Hold bool
 	// Cut breaks the connection after what was written: the socket, or both pipes.
+	// Over HTTP+SSE it is the stream's.
 	Cut bool
+	// Lag is how long the POST of HTTP+SSE is answered after the message came.
+	Lag time.Duration
 }
 
 // Frame is one SSE event or line.
@@ -125,11 +129,8 @@ func (p *Peer) take(r Received) Answer {
 		default: // nobody will ever ask
 		}
 	}
-	if script, ok := p.scripts[r.Method]; ok && len(script) > 0 {
-		if len(script) > 1 {
-			p.scripts[r.Method] = script[1:]
-		}
-		return p.withSession(r, script[0])
+	if a, ok := p.scripted(r.Method); ok {
+		return p.withSession(r, a)
 	}
 	return p.withSession(r, p.standard(r))
 }
@@ -161,6 +162,18 @@ func (p *Peer) await(ctx context.Context, f *Frame, r Received) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// scripted returns the next answer of a script, if there is one. The caller holds p.mu.
+func (p *Peer) scripted(method string) (a Answer, ok bool) {
+	script := p.scripts[method]
+	if len(script) == 0 {
+		return Answer{}, false
+	}
+	if len(script) > 1 {
+		p.scripts[method] = script[1:]
+	}
+	return script[0], true
 }
 
 func (p *Peer) withSession(r Received, a Answer) Answer {

@@ -207,8 +207,14 @@ func closeBoth(ends ...any) {
 // the transport that reaches it. Sessions must be closed before the test ends.
 func (p *Peer) HTTP(tb testing.TB) *mcp.Streamable {
 	tb.Helper()
+	return &mcp.Streamable{URL: "http://mcptest/mcp", DialContext: Serve(tb, p).DialContext}
+}
+
+// Serve serves h over an in-memory listener until the test ends.
+func Serve(tb testing.TB, h http.Handler) *Listener {
+	tb.Helper()
 	l := Listen()
-	srv := &http.Server{Handler: p} //nolint:gosec // in memory, no slow clients
+	srv := &http.Server{Handler: h} //nolint:gosec // in memory, no slow clients
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -221,7 +227,7 @@ func (p *Peer) HTTP(tb testing.TB) *mcp.Streamable {
 		}
 		serving.Wait()
 	})
-	return &mcp.Streamable{URL: "http://mcptest/mcp", DialContext: l.DialContext}
+	return l
 }
 
 // Stdio returns a transport whose every connection is a pair of in-memory pipes
