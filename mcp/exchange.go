@@ -123,6 +123,7 @@ func (x *exchange) run(ctx context.Context) error {
 		method: "POST", header: c.postHeader(x.rules), extra: x.methodHeaders(), body: x.out, limit: x.req.Timeout,
 	}
 	resp, err := c.engine.do(ctx, &x.request, &x.stamps)
+	c.sentFrame(&x.request, &x.stamps, ChannelPost)
 	if err != nil {
 		return err
 	}
@@ -137,6 +138,7 @@ func (x *exchange) run(ctx context.Context) error {
 	}
 	c.keepSession(x, resp)
 	if coding := resp.header("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		c.answerFrame(resp, x.stamps.first, ChannelPost, nil)
 		return &ProtocolError{Kind: FaultContentEncoding, Detail: coding}
 	}
 	switch mediaType(resp.header("Content-Type")) {
@@ -146,11 +148,14 @@ func (x *exchange) run(ctx context.Context) error {
 		return x.readStream(resp)
 	}
 	if resp.status() == 202 || resp.status() == 204 {
+		c.answerFrame(resp, x.stamps.first, ChannelPost, nil)
 		return &ProtocolError{Kind: FaultNoAnswer, Detail: fmt.Sprintf("status %d to a request", resp.status())}
 	}
+	said := beginning(resp)
+	c.answerFrame(resp, c.o.now(), ChannelPost, []byte(said))
 	return &ProtocolError{
 		Kind:   FaultContentType,
-		Detail: fmt.Sprintf("%q: %s", resp.header("Content-Type"), beginning(resp)),
+		Detail: fmt.Sprintf("%q: %s", resp.header("Content-Type"), said),
 	}
 }
 
@@ -161,6 +166,9 @@ func (x *exchange) methodHeaders() []headerField {
 	h := append(x.extra[:0], headerField{methodField, x.req.Method})
 	if name, ok := nameHeader(&x.req); ok {
 		h = append(h, headerField{nameField, name})
+	}
+	if params := x.conn.o.ParamHeaders; params != nil && x.req.Method == "tools/call" {
+		h = params.appendTo(h, x.req.Name, x.req.Params)
 	}
 	return h
 }
@@ -180,12 +188,14 @@ func (x *exchange) readJSON(resp response) error {
 	x.reply.BytesIn = len(x.in)
 	if err != nil {
 		x.stampEnd()
+		x.conn.answerFrame(resp, x.end, ChannelPost, x.in)
 		return err
 	}
 	if x.end = x.stamps.first; x.end < 0 || !resp.atOnce() {
 		x.end = x.conn.o.now()
 	}
 	resp.over(x.end)
+	x.conn.answerFrame(resp, x.end, ChannelPost, x.in)
 	done, err := x.take(x.in)
 	if err != nil || done {
 		return err
@@ -226,6 +236,7 @@ var eventReaders = sync.Pool{New: func() any { return sse.NewReader(nil, 0) }}
 // readStream reads events until one holds the answer.
 func (x *exchange) readStream(resp response) error {
 	limits := &x.conn.o.Limits
+	x.conn.answerFrame(resp, x.stamps.first, ChannelPost, nil)
 	events, ok := eventReaders.Get().(*sse.Reader)
 	if !ok {
 		events = sse.NewReader(nil, 0)
@@ -245,9 +256,11 @@ func (x *exchange) readStream(resp response) error {
 		case err != nil:
 			return resp.fault(err)
 		case len(ev.Data) == 0:
+			x.conn.eventFrame(&ev, ChannelEvent)
 			continue // priming, close and the like
 		}
 		now := x.conn.o.now()
+		x.conn.eventFrame(&ev, ChannelEvent)
 		if x.first < 0 {
 			x.first = now
 		}

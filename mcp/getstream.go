@@ -104,11 +104,14 @@ func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err e
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var t stamps
-	resp, err := c.engine.do(ctx, &httpRequest{method: "GET", header: header, onWrote: onWrote}, &t)
+	m := httpRequest{method: "GET", header: header, onWrote: onWrote}
+	resp, err := c.engine.do(ctx, &m, &t)
+	c.sentFrame(&m, &t, ChannelGet)
 	if err != nil {
 		return true, err
 	}
 	defer closeBody(resp)
+	c.answerFrame(resp, t.first, ChannelGet, nil)
 	if resp.status()/100 == 5 {
 		return true, &HTTPError{Status: resp.status(), Body: beginning(resp)}
 	}
@@ -133,6 +136,7 @@ func (g *getStream) read(resp response) (again bool, err error) {
 		if ev.HasID && !strings.ContainsAny(ev.ID, "\r\n") {
 			g.lastID = ev.ID
 		}
+		g.conn.eventFrame(&ev, ChannelGet)
 		if ev.Retry >= 0 {
 			g.retry = min(ev.Retry, lastRetry)
 		}

@@ -52,7 +52,7 @@ func newHTTPConn(ctx context.Context, e engine, name Engine, o Options) *httpCon
 	c := &httpConn{o: o, env: newEnvelope(&o), engine: e, engineName: name, taskSlots: make(chan struct{}, maxTasks)}
 	c.life, c.endLife = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.endStream = func(error) {}
-	c.inbox = inbox{env: c.env, tell: o.OnAnomaly, reply: c.replyToServer}
+	c.inbox = newInbox(&c.o, c.env, c.replyToServer, c.answerServer)
 	return c
 }
 
@@ -164,7 +164,9 @@ func (c *httpConn) notify(ctx context.Context, method string, params json.RawMes
 func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []headerField, what string) error {
 	var t stamps
 	session := c.legacy || c.session.Load() != nil && r.ServerSession
-	resp, err := c.engine.do(ctx, &httpRequest{method: "POST", header: c.postHeader(r), extra: extra, body: body}, &t)
+	m := httpRequest{method: "POST", header: c.postHeader(r), extra: extra, body: body}
+	resp, err := c.engine.do(ctx, &m, &t)
+	c.sentFrame(&m, &t, ChannelPost)
 	if err != nil {
 		return err
 	}
@@ -173,6 +175,7 @@ func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []h
 		_, err := c.refusal(resp, session, 0)
 		return err
 	}
+	c.answerFrame(resp, t.first, ChannelPost, nil)
 	if resp.status() != 202 && !c.legacy {
 		c.o.OnAnomaly(AnomalyOddStatus, fmt.Sprintf("%s answered with status %d", what, resp.status()))
 	}
@@ -203,9 +206,16 @@ func (c *httpConn) spawn(f func(ctx context.Context)) bool {
 	return true
 }
 
+// answerServer delivers an answer to a server request, within taskLimit.
+func (c *httpConn) answerServer(payload []byte) error {
+	ctx, cancel := context.WithTimeout(c.life, taskLimit)
+	defer cancel()
+	return c.deliver(ctx, c.env.current(), payload, nil, "answer to a server request")
+}
+
 func (c *httpConn) replyToServer(payload []byte) {
-	started := c.spawn(func(ctx context.Context) {
-		if err := c.deliver(ctx, c.env.current(), payload, nil, "answer to a server request"); err != nil {
+	started := c.spawn(func(context.Context) {
+		if err := c.answerServer(payload); err != nil {
 			c.o.OnAnomaly(AnomalyReplyDropped, err.Error())
 		}
 	})
@@ -247,6 +257,8 @@ func (c *httpConn) close(ctx context.Context) error {
 	c.taskMu.Unlock()
 	abandon := context.AfterFunc(ctx, func() { c.endLife(context.Cause(ctx)) })
 	defer abandon()
+	c.inbox.desk.stop(errClosed)
+	c.inbox.desk.wait()
 	c.tasks.Wait()
 	err := c.deleteSession(ctx)
 	c.endLife(errClosed)
@@ -263,7 +275,10 @@ func (c *httpConn) deleteSession(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, taskLimit)
 	defer cancel()
-	resp, err := c.engine.do(ctx, &httpRequest{method: "DELETE", header: c.appendState(nil, r)}, &stamps{})
+	t := noStamps()
+	m := httpRequest{method: "DELETE", header: c.appendState(nil, r)}
+	resp, err := c.engine.do(ctx, &m, &t)
+	c.sentFrame(&m, &t, ChannelDelete)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = cause
@@ -271,6 +286,7 @@ func (c *httpConn) deleteSession(ctx context.Context) error {
 		return fmt.Errorf("ending the server session: %w", err)
 	}
 	defer closeBody(resp)
+	c.answerFrame(resp, t.first, ChannelDelete, nil)
 	switch resp.status() {
 	case 200, 202, 204, 404, 405, 501:
 	default:

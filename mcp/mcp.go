@@ -76,7 +76,8 @@ type More struct {
 	First, Last time.Duration
 	// Gaps are the times between them, at most MaxGaps.
 	Gaps []time.Duration
-	// Trips are the exchanges of a request that took several, in order.
+	// Trips are the exchanges of a request that took several, in order. Reply.Timing
+	// is then from the first send to the last answer, its FirstByte that of the last.
 	Trips []Timing
 }
 
@@ -134,17 +135,25 @@ type Options struct {
 	// sampling/createMessage, elicitation/create. Nil answers nothing: each is
 	// refused with -32601. What Capabilities does not declare is refused too.
 	Answers Answerer
-	// OnAsked, if set, is told of each request of the server once it was answered
-	// or refused, ping included. It may be called from any goroutine.
+	// OnAsked, if set, is told of each request of the server, ping included, and of
+	// each entry of inputRequests, just before the answer or the refusal is sent. It
+	// may be called from any goroutine and must not block.
 	OnAsked func(Asked)
 	// MaxRounds bounds the exchanges of one request whose answers ask for input
 	// (2026-07-28). 0: 10.
 	MaxRounds int
+	// ParamHeaders, unless nil, makes the headers that a server of 2026-07-28 wants
+	// from the arguments of its tools. The sessions of one server share it.
+	ParamHeaders *ParamHeaders
 	// Watch are the notifications, by method, that the session keeps for Await.
 	Watch []string
 	// OnAnomaly, if set, is told of each legal oddity or harmless breach. It
 	// may be called from any goroutine and must not block.
 	OnAnomaly func(kind Anomaly, detail string)
+	// OnFrame, if set, is shown everything that goes over the wire, for debugging.
+	// It may be called from any goroutine, one call at a time for each exchange
+	// but not for each session, and must not block.
+	OnFrame func(Frame)
 }
 
 // Implementation names a client or server.
@@ -199,6 +208,10 @@ func (o Options) withDefaults() Options {
 	if o.OnAnomaly == nil {
 		o.OnAnomaly = func(Anomaly, string) {}
 	}
+	if o.OnAsked == nil {
+		o.OnAsked = func(Asked) {}
+	}
+	o.MaxRounds = cmp.Or(o.MaxRounds, defaultRounds)
 	o.Limits = o.Limits.withDefaults()
 	return o
 }

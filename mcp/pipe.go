@@ -18,8 +18,9 @@ const (
 	lastWords = time.Second
 	// maxGivenUp is of how many requests given up a late answer is still known as one.
 	maxGivenUp = 1024
-	// maxReplies is how many lines may wait to be written that nobody waits for.
-	maxReplies = 64
+	// maxReplies is how many lines may wait to be written that nobody waits for: pings
+	// that come in one go are all answered.
+	maxReplies = 1024
 	// joinedBytes is about how much is written at once when many lines wait.
 	joinedBytes = 64 << 10
 	// defaultGrace is how long a stdio server has for each step of its shutdown.
@@ -63,7 +64,8 @@ func startPipe(r io.ReadCloser, w io.WriteCloser, p *process, o Options) *pipeCo
 		wake: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{}),
 	}
 	c.carrier = c
-	c.inbox = &inbox{env: c.env, tell: o.OnAnomaly, reply: c.replyToServer}
+	in := newInbox(&c.o, c.env, c.replyToServer, c.answerServer)
+	c.inbox = &in
 	c.loops.Go(c.write)
 	c.loops.Go(c.read)
 	return c
@@ -192,13 +194,14 @@ func (c *pipeConn) detach(line []byte, dropped func()) {
 	c.enqueue(&outgoing{line: line, detached: true})
 }
 
-func (c *pipeConn) replyToServer(payload []byte) {
-	c.detach(payload, func() { c.o.OnAnomaly(AnomalyReplyDropped, excerpt(payload)) })
-}
-
 // Notify implements Conn. It returns when the line is written.
 func (c *pipeConn) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	m := &outgoing{line: oneLine(appendNotification(nil, method, params)), written: make(chan error, 1)}
+	return c.put(ctx, method, appendNotification(nil, method, params))
+}
+
+// put writes a message and waits until it is written.
+func (c *pipeConn) put(ctx context.Context, what string, message []byte) error {
+	m := &outgoing{line: oneLine(message), written: make(chan error, 1)}
 	c.enqueue(m)
 	var err error
 	select {
@@ -214,7 +217,7 @@ func (c *pipeConn) Notify(ctx context.Context, method string, params json.RawMes
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unqueue(m)
-	return fmt.Errorf("%s: %w", method, err)
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // enqueue hands a line to the writer.
@@ -248,6 +251,7 @@ func (c *router) failAt(at time.Duration, err error) {
 	if c.dead == nil {
 		c.dead, c.deadAt = err, at
 		close(c.down)
+		c.inbox.desk.stop(err)
 	}
 }
 
@@ -322,6 +326,9 @@ func (c *pipeConn) join(batch []byte, notes []*outgoing) ([]byte, []*outgoing) {
 		}
 		n++
 		batch = append(append(batch, m.line...), '\n')
+		if c.o.OnFrame != nil {
+			c.o.OnFrame(Frame{At: now, Out: true, Channel: ChannelStdio, Data: m.line})
+		}
 		switch {
 		case m.call != nil:
 			m.call.sent = now
@@ -372,6 +379,7 @@ func (c *pipeConn) close(ctx context.Context) error {
 		err = errors.Join(err, e)
 	}
 	c.loops.Wait()
+	c.inbox.desk.wait()
 	return err
 }
 

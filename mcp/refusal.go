@@ -13,6 +13,7 @@ import (
 // message that has none. size is that of the JSON-RPC message, if there was one.
 func (c *httpConn) refusal(resp response, session bool, id int64) (size int, err error) {
 	body, cut := readSome(resp, refusalBytes)
+	c.answerFrame(resp, c.o.now(), ChannelPost, body)
 	if session && resp.status() == 404 {
 		c.lost.Store(true)
 		return 0, &HTTPError{Status: 404, Body: excerpt(body), Lost: true}

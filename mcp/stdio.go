@@ -26,6 +26,10 @@ type Stdio struct {
 	Grace time.Duration
 	// StderrBytes is how much of the end of stderr is kept for error messages. 0: 64 KiB.
 	StderrBytes int
+	// Stderr, unless nil, gets all of the stderr of a process that a Dial starts:
+	// it is called for each of them. When that process prints no more, a method
+	// Flush() of the writer is called, if it has one.
+	Stderr func() io.Writer
 }
 
 // Kind returns stdio.
@@ -78,6 +82,9 @@ func (s *Stdio) start(o *Options) (p *process, stdin io.WriteCloser, stdout io.R
 		tail: tail{limit: cmp.Or(s.StderrBytes, 64<<10)}, tell: o.OnAnomaly,
 		exited: make(chan struct{}), drained: make(chan struct{}),
 	}
+	if s.Stderr != nil {
+		p.copy = s.Stderr()
+	}
 	register(p)
 	p.tasks.Go(p.drain)
 	return p, in.w, out.r, nil
@@ -108,6 +115,7 @@ type process struct {
 	grace  time.Duration
 	stderr *os.File
 	tail   tail
+	copy   io.Writer // gets what tail gets; or nil
 	tell   func(Anomaly, string)
 
 	exited  chan struct{} // closed when the process was reaped; then state is set
@@ -120,8 +128,13 @@ type process struct {
 // would stop the server.
 func (p *process) drain() {
 	defer close(p.drained)
-	if _, err := io.Copy(&p.tail, p.stderr); err != nil {
-		return // closed by stop
+	var to io.Writer = &p.tail
+	if p.copy != nil {
+		to = io.MultiWriter(&p.tail, p.copy)
+	}
+	_, _ = io.Copy(to, p.stderr) // the error says that stop has closed it
+	if f, ok := p.copy.(interface{ Flush() }); ok {
+		f.Flush()
 	}
 }
 

@@ -64,7 +64,7 @@ func (s *legacySSE) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if a.Status >= 300 {
-		writeHTTP(w, req, &a, r)
+		s.peer.writeHTTP(w, req, &a, r)
 		return
 	}
 	s.mu.Lock()
@@ -117,7 +117,7 @@ func (s *legacySSE) stream(w http.ResponseWriter, req *http.Request, r Received)
 		return
 	}
 	if a.Status != 0 || a.Type != "" {
-		writeHTTP(w, req, &a, r)
+		s.peer.writeHTTP(w, req, &a, r)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
