@@ -311,3 +311,26 @@ func TestSSEForeignAnswers(t *testing.T) {
 		}
 	})
 }
+
+// The stream and the POSTs are shown as frames.
+func TestSSEFrames(t *testing.T) {
+	peer := func() *mcptest.Peer {
+		return (&mcptest.Peer{}).On("initialize", mcptest.Answer{Delay: time.Second, Result: new(mcptest.Peer).InitializeResult("2025-11-25")}).
+			On("tools/call", mcptest.Answer{Delay: time.Second, Status: 400, Type: "text/plain", Raw: "no"})
+	}
+	overSSE(t, peer, func(o over) {
+		const version = " Mcp-Protocol-Version: 2025-11-25"
+		var log frameLog
+		s := connect(o.T, o.transport, mcp.Options{OnFrame: log.show})
+		_, _ = s.Call(o.Context(), echo)
+		want := []string{
+			"0s > get", "0s < get 200 Content-Type: text/event-stream", "0s < get (endpoint) /message?session=1",
+			"0s > post initialize", "0s < post 202 Content-Type: text/plain; charset=utf-8", "1s < get (message) result",
+			"1s > post" + version + " notifications/initialized", "1s < post 202 Content-Type: text/plain; charset=utf-8",
+			"1s > post" + version + " tools/call", "1s < post 400 Content-Type: text/plain no",
+		}
+		if d := cmp.Diff(want, log.lines); d != "" {
+			o.Errorf("frames (-want +got)\n%s", d)
+		}
+	})
+}

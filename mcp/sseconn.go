@@ -75,8 +75,12 @@ func (c *sseConn) openStream(u *url.URL) (*eventStream, error) {
 	var t stamps
 	get := &httpRequest{method: "GET", header: []headerField{{"Accept", "text/event-stream"}}}
 	resp, err := c.posts.engine.do(c.posts.life, get, &t)
+	c.posts.sentFrame(get, &t, ChannelGet)
 	if err != nil {
 		return nil, err
+	}
+	if resp.status()/100 == 2 {
+		c.posts.answerFrame(resp, t.first, ChannelGet, nil)
 	}
 	endpoint, events, err := c.firstEvents(resp, u)
 	if err != nil {
@@ -128,6 +132,7 @@ func (c *sseConn) send(ctx context.Context, k *call, limit time.Duration) error 
 	}
 	c.setSent(k, c.o.now()) // the answer may come before the response
 	resp, err := c.posts.engine.do(ctx, &p.request, &p.stamps)
+	c.posts.sentFrame(&p.request, &p.stamps, ChannelPost)
 	if err == nil {
 		err = c.accepted(resp, p, k.id)
 	}
@@ -157,6 +162,7 @@ func (c *sseConn) accepted(resp response, p *posting, id int64) (err error) {
 		p.size, err = c.posts.refusal(resp, true, id)
 		return err
 	}
+	c.posts.answerFrame(resp, p.stamps.first, ChannelPost, nil)
 	if resp.length() != 0 && mediaType(resp.header("Content-Type")) != "text/event-stream" {
 		resp.drain(drainLimit)
 	}
@@ -218,10 +224,13 @@ func (c *sseConn) read(stream *eventStream) {
 				return
 			}
 			c.oversized(&textLine{text: head, tail: tail, first: now, end: c.o.now()})
+			continue
 		case err != nil:
 			c.streamEnded(stream.endFault(err))
 			return
-		case len(ev.Data) > 0:
+		}
+		c.posts.eventFrame(&ev, ChannelGet)
+		if len(ev.Data) > 0 {
 			c.event(&ev)
 		}
 	}

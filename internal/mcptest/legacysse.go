@@ -63,7 +63,7 @@ func (s *legacySSE) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		<-req.Context().Done()
 		return
 	}
-	if a.Status >= 300 {
+	if a.Status >= 300 || session == "" {
 		s.peer.writeHTTP(w, req, &a, r)
 		return
 	}

@@ -23,6 +23,7 @@ type Peer struct {
 	mu       sync.Mutex
 	scripts  map[string][]Answer
 	received []Received
+	pipes    int                      // served
 	replies  map[string]chan struct{} // by id: the client answered
 }
 
@@ -32,6 +33,7 @@ type Received struct {
 	HTTPMethod string      // "" over stdio
 	Header     http.Header // nil over stdio
 	URL        string      // HTTP+SSE: path and query
+	Conn       int         // over stdio: which connection it came on, from 1
 	Method     string      // JSON-RPC method; "GET" or "DELETE" for those; "" for a response
 	ID         string      // as JSON text, "" when there is none
 	Params     json.RawMessage
