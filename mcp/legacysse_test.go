@@ -110,31 +110,32 @@ func TestSSEEndpoint(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			overSSE(t, scriptedGet(endpoint(tt.endpoint)), func(o over) {
-				t, p, tr := o.T, o.peer, o.transport
-				sse, _ := tr.(*mcp.LegacySSE)
-				sse.Header = http.Header{"Authorization": {"Bearer x"}}
-				s, err := mcp.Connect(t.Context(), tr, mcp.Options{})
-				if tt.posts == "" {
-					wantFault(t, err, mcp.FaultEndpoint)
-					if d := cmp.Diff([]string{"GET"}, p.Methods()); d != "" {
-						t.Errorf("messages (-want +got)\n%s", d)
-					}
+				if sse, ok := o.transport.(*mcp.LegacySSE); ok {
+					sse.Header = http.Header{"Authorization": {"Bearer x"}}
+				}
+				if tt.posts != "" {
+					testEndpoint(o, tt.posts)
 					return
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer closeSession(t, s)
-				if _, err := s.Call(t.Context(), echo); err != nil {
-					t.Error(err)
-				}
-				for _, r := range p.Received()[1:] {
-					if r.URL != tt.posts || r.Header.Get("Authorization") != "Bearer x" {
-						t.Errorf("%s went to %s with %v", r.Method, r.URL, r.Header)
-					}
+				_, err := mcp.Connect(o.Context(), o.transport, mcp.Options{})
+				wantFault(o.T, err, mcp.FaultEndpoint)
+				if d := cmp.Diff([]string{"GET"}, o.peer.Methods()); d != "" {
+					o.Errorf("messages (-want +got)\n%s", d)
 				}
 			})
 		})
+	}
+}
+
+func testEndpoint(o over, posts string) {
+	s := connect(o.T, o.transport, mcp.Options{})
+	if _, err := s.Call(o.Context(), echo); err != nil {
+		o.Error(err)
+	}
+	for _, r := range o.peer.Received()[1:] {
+		if r.URL != posts || r.Header.Get("Authorization") != "Bearer x" {
+			o.Errorf("%s went to %s with %v", r.Method, r.URL, r.Header)
+		}
 	}
 }
 
@@ -250,8 +251,12 @@ func TestSSEServerIsNotThere(t *testing.T) {
 func TestSSESecondEndpoint(t *testing.T) {
 	peer := func() *mcptest.Peer {
 		return (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Frames: []mcptest.Frame{
-			endpoint("/other?session=1"), endpoint("http://evil/"), {Event: "endpoint", JSON: `{"jsonrpc":"2.0","id":$ID,"result":{}}`},
-			{Event: "tick", JSON: "12:00"}, {JSON: `{"type":"heartbeat"}`}, {Raw: "data: {broken\n\n"}, {Raw: "event: x\ndata\n\n"},
+			endpoint("/other?session=1"), endpoint("http://evil/"),
+			{Event: "endpoint", JSON: `{"jsonrpc":"2.0","id":$ID,"result":{}}`},
+			{Event: "tick", JSON: "12:00"},
+			{JSON: `{"type":"heartbeat"}`},
+			{Raw: "data: {broken\n\n"},
+			{Raw: "event: x\ndata\n\n"},
 		}, Result: echoed})
 	}
 	overSSE(t, peer, func(o over) {
@@ -292,7 +297,8 @@ func TestSSEAnswerUnderAnotherName(t *testing.T) {
 func TestSSEForeignAnswers(t *testing.T) {
 	peer := func() *mcptest.Peer {
 		return (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Frames: []mcptest.Frame{
-			{JSON: `{"jsonrpc":"2.0","id":999,"result":{}}`}, {JSON: `{"jsonrpc":"2.0","id":"$ID","result":{}}`},
+			{JSON: `{"jsonrpc":"2.0","id":999,"result":{}}`},
+			{JSON: `{"jsonrpc":"2.0","id":"$ID","result":{}}`},
 			{JSON: `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what"}}`},
 			{JSON: `{"jsonrpc":"2.0","id":1,"result":{}}`},
 		}, Raw: strings.Repeat("data: {\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":"+echoed+"}\n\n", 3)})

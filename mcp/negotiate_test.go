@@ -31,12 +31,12 @@ func rpcError(status int, code int) mcptest.Answer {
 	return mcptest.Answer{Status: status, Error: fmt.Sprintf(`{"code":%d,"message":"no"}`, code)}
 }
 
-var probeLimit = errors.New("probe limit")
+var errProbeLimit = errors.New("probe limit")
 
 // negotiate probes within a limit, and checks that what is told of it makes sense.
 func negotiate(t *testing.T, tr, fallback mcp.Transport, o mcp.Options) (mcp.Decision, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second, probeLimit)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second, errProbeLimit)
 	defer cancel()
 	d, err := mcp.Probe(ctx, tr, fallback, o)
 	if err == nil && d.Tried[len(d.Tried)-1].Answer != d.Version {

@@ -88,22 +88,28 @@ func TestProbeStdio(t *testing.T) {
 				if tt.text != "" {
 					contains(t, err, tt.text)
 				}
-				synctest.Wait()
-				var messages []string
-				for _, r := range p.Received() {
-					messages = append(messages, fmt.Sprintf("%d %s", r.Conn, r.Method))
-				}
-				if d := cmp.Diff(tt.messages, messages); d != "" {
-					t.Errorf("messages (-want +got)\n%s", d)
-				}
-				if tt.anomalies == nil {
-					tt.anomalies = map[mcp.Anomaly]int{}
-				}
-				if d := cmp.Diff(tt.anomalies, a.Counts()); d != "" {
-					t.Errorf("anomalies (-want +got)\n%s", d)
-				}
+				checkProbe(t, p, &a, tt.messages, tt.anomalies)
 			})
 		})
+	}
+}
+
+// checkProbe compares what went to which process, and what was odd.
+func checkProbe(t *testing.T, p *mcptest.Peer, a *mcptest.Anomalies, want []string, odd map[mcp.Anomaly]int) {
+	t.Helper()
+	synctest.Wait()
+	var messages []string
+	for _, r := range p.Received() {
+		messages = append(messages, fmt.Sprintf("%d %s", r.Conn, r.Method))
+	}
+	if d := cmp.Diff(want, messages); d != "" {
+		t.Errorf("messages (-want +got)\n%s", d)
+	}
+	if odd == nil {
+		odd = map[mcp.Anomaly]int{}
+	}
+	if d := cmp.Diff(odd, a.Counts()); d != "" {
+		t.Errorf("anomalies (-want +got)\n%s", d)
 	}
 }
 

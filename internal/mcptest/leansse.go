@@ -76,26 +76,29 @@ func (s *leanStreams) serve(conn io.ReadWriter) {
 			n += m
 			size = messageSize(in[:n])
 		}
+		var err error
 		if bytes.HasPrefix(in, []byte("GET ")) {
-			_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
-			st, number := s.add(conn)
-			if err == nil {
-				err = st.event("endpoint", strconv.AppendInt([]byte("/m?s="), int64(number), 10))
-			}
-			if err != nil {
-				return
-			}
+			err = s.begin(conn)
 		} else {
-			if _, err := conn.Write(accepted); err != nil {
-				return
-			}
-			if id := leanID(in[:size]); id != nil {
-				message = appendLean(message[:0], id)
-				if s.find(in[:size]).event("message", message) != nil {
-					return
-				}
-			}
+			_, err = conn.Write(accepted)
+		}
+		if id := leanID(in[:size]); id != nil && err == nil {
+			message = appendLean(message[:0], id)
+			err = s.find(in[:size]).event("message", message)
+		}
+		if err != nil {
+			return
 		}
 		n = copy(in, in[size:n])
 	}
+}
+
+// begin makes conn the stream of a new session.
+func (s *leanStreams) begin(conn io.Writer) error {
+	_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+	st, number := s.add(conn)
+	if err != nil {
+		return err
+	}
+	return st.event("endpoint", strconv.AppendInt([]byte("/m?s="), int64(number), 10))
 }

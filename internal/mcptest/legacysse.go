@@ -39,9 +39,9 @@ type legacySSE struct {
 // stream is the event stream of one session.
 type stream struct {
 	events chan string
-	cut    chan struct{} // break the connection
-	end    chan struct{} // end it in order
-	ctx    context.Context
+	cut    chan struct{}   // break the connection
+	end    chan struct{}   // end it in order
+	ctx    context.Context //nolint:containedctx // of the GET, which ends the stream
 }
 
 // ServeHTTP serves the stream to a GET, and takes messages by POST.
