@@ -36,6 +36,9 @@ func Classify(ctx context.Context, r mcp.Reply, err error) (metrics.Outcome, int
 		}
 		return metrics.Interrupted, 0
 	}
+	if errors.Is(err, pool.ErrDialTimeout) { // of a probe, which all dials fail with
+		return metrics.Timeout, TimeoutConnect
+	}
 	if o, code, ok := classifyTransport(err); ok {
 		return o, code
 	}

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -116,7 +117,7 @@ func (g *group) dial(ctx context.Context, slot int) (*session, error) {
 func (g *group) sessionInfo(info *mcp.Info) *metrics.SessionInfo {
 	return &metrics.SessionInfo{
 		Server: g.target().Server, Transport: info.Transport,
-		Requested: string(info.Requested), Negotiated: string(info.Version), Era: era(info.Version),
+		Requested: string(info.Requested), Negotiated: string(info.Version), Era: info.Version.Era(),
 		Spawn: info.Spawn, TCP: info.TCP, TLS: info.TLS, Handshake: info.Handshake,
 	}
 }
@@ -165,13 +166,6 @@ func (g *group) endSessions() {
 	}
 }
 
-func era(v mcp.Version) string {
-	if v.Features().Handshake {
-		return "legacy"
-	}
-	return "modern"
-}
-
 // describeTarget fills in the catalog what the group's first session
 // negotiated, and returns how many sessions the group has.
 func (g *group) describeTarget() (sessions int, err error) {
@@ -185,6 +179,7 @@ func (g *group) describeTarget() (sessions int, err error) {
 		}
 		info := l.Session.Info()
 		t := g.target()
+		t.Transport, t.Era = cmp.Or(info.Transport, t.Transport), info.Version.Era()
 		if t.ProtocolVersion == "" {
 			t.ProtocolVersion = string(info.Version)
 			t.ServerName, t.ServerVersion = info.Server.Name, info.Server.Version

@@ -30,7 +30,8 @@ const relistAfter = time.Second
 // later calls; the refused one is not repeated. The zero value is ready for use,
 // also concurrently.
 type ParamHeaders struct {
-	tools atomic.Pointer[map[string][]paramHeader]
+	tools    atomic.Pointer[map[string][]paramHeader]
+	requests atomic.Int64
 
 	first sync.Mutex // held while the tools are listed for the first time
 	known bool
@@ -71,6 +72,7 @@ func (h *ParamHeaders) load(ctx context.Context, s *Session) {
 func (h *ParamHeaders) list(ctx context.Context, s *Session) error {
 	tools := map[string][]paramHeader{}
 	for reply, err := range Pages(ctx, s, Request{Method: "tools/list", Params: []byte("{}"), Timeout: taskLimit}) {
+		h.requests.Add(1)
 		if err != nil {
 			return err
 		}
@@ -106,6 +108,9 @@ func (h *ParamHeaders) refused(s *Session) {
 		h.over()
 	}
 }
+
+// Requests counts the requests by which tools were listed, which nobody else sees.
+func (h *ParamHeaders) Requests() int64 { return h.requests.Load() }
 
 func (h *ParamHeaders) over() {
 	h.mu.Lock()

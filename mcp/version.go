@@ -32,12 +32,15 @@ func (v Version) Known() bool { return slices.Contains(Versions(), v) }
 
 // Era is modern for versions in which each request describes itself, and legacy for
 // those in which a session opens with initialize (specification 2026-07-28,
-// basic/versioning, terminology).
+// basic/versioning, terminology); "" for an unknown version.
 func (v Version) Era() string {
-	if v.Features().Handshake {
+	switch f := v.Features(); {
+	case f.Handshake:
 		return "legacy"
+	case f.RequestMeta:
+		return "modern"
 	}
-	return "modern"
+	return ""
 }
 
 // ParseVersion returns the known version named s. The error lists the known ones.

@@ -27,11 +27,14 @@ type StepInfo struct {
 	Tags   map[string]string
 }
 
-// TargetInfo describes one server × transport × version. ProtocolVersion,
-// ServerName and ServerVersion are what the first session negotiated.
+// TargetInfo describes one server × transport × version. Transport, Era,
+// ProtocolVersion, ServerName and ServerVersion are what the first session
+// negotiated.
 type TargetInfo struct {
 	Server, Transport         string
 	ProtocolVersion           string
 	ServerName, ServerVersion string
-	HTTPEngine                string // fast or std; "" on stdio
+	Era                       string   // legacy or modern
+	Probe                     []string // how that was found out, when nothing was pinned
+	HTTPEngine                string   // fast or std; "" on stdio
 }

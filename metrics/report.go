@@ -110,6 +110,7 @@ func (c *Collector) targets() []TargetSummary {
 		out = append(out, TargetSummary{
 			Server: t.Server, Transport: t.Transport, ProtocolVersion: t.ProtocolVersion,
 			ServerInfo: ServerInfo{Name: t.ServerName, Version: t.ServerVersion}, HTTPEngine: t.HTTPEngine,
+			Era: t.Era, Probe: t.Probe,
 		})
 	}
 	return out

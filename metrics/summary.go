@@ -38,8 +38,10 @@ type TargetSummary struct {
 	Server          string     `json:"server"`
 	Transport       string     `json:"transport"`
 	ProtocolVersion string     `json:"protocol_version"`
+	Era             string     `json:"era"` // legacy or modern, "" when nothing is known
 	ServerInfo      ServerInfo `json:"server_info"`
 	HTTPEngine      string     `json:"http_engine,omitempty"` // fast or std
+	Probe           []string   `json:"probe,omitempty"`       // what was tried, when nothing was pinned
 }
 
 // ServerInfo is the name and version that the server gave.

@@ -246,7 +246,7 @@ func (c *compiler) nameSteps(flow *Flow, f *grammar.Flow) {
 // knownMethod tells whether a step's method exists in a protocol version; the
 // step is skipped where it does not.
 func knownMethod(method, version string) bool {
-	modern := version == "2026-07-28"
+	modern := version == modernVersion
 	switch method {
 	case "ping", "logging/setLevel":
 		return !modern

@@ -33,7 +33,7 @@ var targets = []struct {
 }{
 	{"url", "http", []string{"transport", "headers", "auth", "tls", "http", "connections"}},
 	{"command", "stdio", []string{"transport", "args", "env", "inherit_env", "cwd", "per"}},
-	{"from", "", []string{"headers"}},
+	{"from", "", []string{"transport", "headers"}},
 	{"embedded", "", []string{"transport"}},
 }
 
@@ -45,7 +45,8 @@ func (c *compiler) server(name string, s *grammar.Server) Server {
 	target := c.target(name, s)
 	switch target {
 	case "url":
-		out.Transport, out.URL = "http", c.endpoint(s)
+		out.Transport, out.AnyHTTP = httpTransport(s.Transport)
+		out.URL = c.endpoint(s)
 		out.Headers = c.headers(s)
 	case "command":
 		out.Transport = "stdio"
@@ -83,10 +84,6 @@ func (c *compiler) target(name string, s *grammar.Server) string {
 		}
 	}
 	if found < 0 {
-		if s.Transport == "sse" {
-			c.postpone(s.Node.Lookup("transport"), s.Path+".transport", "transport sse")
-			return ""
-		}
 		c.fault(s.Node, s.Path, "server %q has no target: give it url, command, from or embedded", name)
 		return ""
 	}
@@ -103,13 +100,28 @@ func (c *compiler) target(name string, s *grammar.Server) string {
 		want = s.Embedded
 	}
 	switch {
+	case s.Transport == "" || s.Transport == "auto" || s.Transport == want || t.key == "from":
 	case s.Transport == "sse" && t.key == "url":
-		c.postpone(s.Node.Lookup("transport"), s.Path+".transport", "transport sse")
-	case s.Transport != "" && s.Transport != want && t.key != "from":
+		if s.Protocol == modernVersion {
+			c.fault(s.Node.Lookup("protocol"), s.Path+".protocol", "%s does not go with transport sse; use http", s.Protocol)
+		}
+	default:
 		c.fault(s.Node.Lookup("transport"), s.Path+".transport", "transport %s does not go with %s, which is %s", s.Transport, t.key, want)
 	}
 	return t.key
 }
+
+// httpTransport returns the transport of a server with a url, given the one that
+// the scenario names; open says that it names none.
+func httpTransport(named string) (transport string, open bool) {
+	if named == "sse" {
+		return "sse", false
+	}
+	return "http", named != "http"
+}
+
+// modernVersion is the one without sessions, which HTTP+SSE does not carry.
+const modernVersion = "2026-07-28"
 
 func (c *compiler) endpoint(s *grammar.Server) string {
 	node, path := s.Node.Lookup("url"), s.Path+".url"
@@ -242,16 +254,23 @@ func (c *compiler) fromEditor(out *Server, s *grammar.Server) {
 		c.fault(at.Node.Lookup("server"), at.Path, "%s", err)
 		return
 	}
-	for _, key := range entry.NotYet {
-		c.postpone(at.Node.Lookup("server"), s.Path+".from", key)
-	}
 	for _, note := range entry.Notes {
 		c.warn(at.Node.Lookup("file"), at.Path, "%s", note)
 	}
 	name, protocol := out.Name, out.Protocol
 	*out = entry.Server
 	out.Name, out.Protocol = name, protocol
-	if key := s.Node.Key("headers"); key != nil && out.Transport != "http" {
+	switch chosen := s.Transport; {
+	case chosen == "" || chosen == "auto" || chosen == out.Transport:
+		out.AnyHTTP = out.AnyHTTP && chosen != "http"
+	case chosen != "stdio" && out.Transport != "stdio":
+		out.Transport, out.AnyHTTP = httpTransport(chosen)
+	default:
+		c.fault(s.Node.Lookup("transport"), s.Path+".transport", "transport %s does not go with %q of %s, which is %s",
+			chosen, at.Server, at.File, out.Transport)
+		return
+	}
+	if key := s.Node.Key("headers"); key != nil && out.Transport == "stdio" {
 		c.fault(key, s.Path+".headers", "headers are for HTTP servers; %q of %s is none", at.Server, at.File)
 		return
 	}

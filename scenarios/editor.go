@@ -23,8 +23,6 @@ type EditorServer struct {
 	Server Server
 	// Notes name keys of the entry that are ignored.
 	Notes []string
-	// NotYet names what the entry asks for and this version does not do.
-	NotYet []string
 }
 
 const maxEditorBytes = 1 << 20
@@ -163,15 +161,12 @@ func (r *editorReader) entry(raw jsontext.Value) EditorServer {
 		if err := validURL(e.url); err != nil {
 			r.fault("url: %s", err)
 		}
-		out.Server.Transport, out.Server.URL = "http", e.url
+		out.Server.AnyHTTP, out.Server.URL = e.kind == "", e.url
 		for _, name := range slices.Sorted(maps.Keys(e.headers)) {
 			if !validHeaderName(name) || strings.ContainsAny(e.headers[name], "\r\n\x00") {
 				r.fault("headers: %q is no header", name)
 			}
 			out.Server.Headers = append(out.Server.Headers, Header{Name: name, Value: Text(e.headers[name])})
-		}
-		if transport == "sse" {
-			out.NotYet = append(out.NotYet, "transport sse")
 		}
 	}
 	return out

@@ -64,7 +64,7 @@ func TestReadEditorConfig(t *testing.T) {
 			Name: "web", Transport: "http", URL: "https://example.com/mcp", Headers: []scenarios.Header{{Name: "Authorization"}},
 		}}, "Bearer tok"},
 		{".mcp.json", claudeConfig, "old", options, scenarios.EditorServer{
-			Server: scenarios.Server{Name: "old", Transport: "http", URL: "http://h/sse"}, NotYet: []string{"transport sse"},
+			Server: scenarios.Server{Name: "old", Transport: "sse", URL: "http://h/sse"},
 		}, ""},
 		{".mcp.json", claudeConfig, "extra", options, scenarios.EditorServer{
 			Server: scenarios.Server{Name: "extra", Transport: "stdio", Command: "x", Env: append(inherited, "PATH=/bin")},
@@ -75,10 +75,10 @@ func TestReadEditorConfig(t *testing.T) {
 			Env: append(inherited, "PATH=/bin"),
 		}}, ""},
 		{".vscode/mcp.json", codeConfig, "web", withInput, scenarios.EditorServer{Server: scenarios.Server{
-			Name: "web", Transport: "http", URL: "http://h/mcp", Headers: []scenarios.Header{{Name: "X-Key"}},
+			Name: "web", Transport: "http", AnyHTTP: true, URL: "http://h/mcp", Headers: []scenarios.Header{{Name: "X-Key"}},
 		}}, "typed api-key"},
 		{".vscode/mcp.json", codeConfig, "web", withEnv, scenarios.EditorServer{Server: scenarios.Server{
-			Name: "web", Transport: "http", URL: "http://h/mcp", Headers: []scenarios.Header{{Name: "X-Key"}},
+			Name: "web", Transport: "http", AnyHTTP: true, URL: "http://h/mcp", Headers: []scenarios.Header{{Name: "X-Key"}},
 		}}, "from env"},
 		{".vscode/mcp.json", codeConfig, "file", options, scenarios.EditorServer{Server: scenarios.Server{
 			Name: "file", Transport: "stdio", Command: "srv", Env: []string{"A=1", "B=own", "C=x y", "HOME=/home/u", "PATH=/bin"},

@@ -41,6 +41,7 @@ type Overrides struct {
 	ConnectTimeout time.Duration
 	InFlight       int
 	Protocol       string // for the servers that pin none themselves
+	Transport      string // http, sse or stdio, for every server; "" or auto: as they say
 	Headers        []HeaderValue
 	Thresholds     []string // added to those of the scenario
 	Tags           map[string]string
@@ -72,6 +73,7 @@ func (s *Scenario) Override(o Overrides) error {
 	a := applier{Scenario: s, o: o}
 	a.targets()
 	a.headers()
+	a.transport()
 	a.protocol()
 	a.load()
 	a.rest()
@@ -200,6 +202,27 @@ func (a *applier) headers() {
 			}
 		}
 		table.Set(h.Name, n)
+	}
+}
+
+// transport chooses that of every server. Whether it can be is for the compiler to
+// say; the demo target has two.
+func (a *applier) transport() {
+	chosen := a.o.Transport
+	if chosen == "" || chosen == "auto" {
+		return
+	}
+	for _, p := range a.servers().Entries() {
+		switch {
+		case p.Value.Kind != syntax.Map:
+		case p.Value.Lookup("embedded") == nil:
+			p.Value.Set("transport", a.text("transport", chosen))
+		case chosen == "sse":
+			a.fault("transport", "the demo target has no HTTP+SSE")
+		default:
+			p.Value.Remove("transport")
+			p.Value.Set("embedded", a.text("transport", chosen))
+		}
 	}
 }
 

@@ -36,15 +36,18 @@ type Limits struct {
 // Server is one server under test.
 type Server struct {
 	Name      string
-	Transport string // http or stdio
-	Embedded  bool   // the demo target, started by mcpbench itself
-	URL       string
-	Headers   []Header
-	Command   string
-	Args      []string
-	Env       []string // KEY=VALUE of the child, inherited ones included, sorted
-	Dir       string   // working directory of the child; "" is the current one
-	Protocol  string   // pinned version, or ""
+	Transport string // http, sse (HTTP+SSE) or stdio
+	// AnyHTTP says that nobody chose the transport: it is http, and may become sse
+	// when the server speaks only that.
+	AnyHTTP  bool
+	Embedded bool // the demo target, started by mcpbench itself
+	URL      string
+	Headers  []Header
+	Command  string
+	Args     []string
+	Env      []string // KEY=VALUE of the child, inherited ones included, sorted
+	Dir      string   // working directory of the child; "" is the current one
+	Protocol string   // pinned version, or ""
 }
 
 // Header is one HTTP header whose value may hold ${{ session.index }} expressions.

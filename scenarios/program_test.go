@@ -85,7 +85,7 @@ func TestCompile(t *testing.T) {
 		Tags: map[string]string{"team": "search", "build": "7", "ok": "true"},
 		Servers: []scenarios.Server{
 			{
-				Name: "web", Transport: "http", URL: "https://example.com/mcp", Protocol: "2025-11-25",
+				Name: "web", Transport: "http", AnyHTTP: true, URL: "https://example.com/mcp", Protocol: "2025-11-25",
 				Headers: []scenarios.Header{{Name: "X-Tenant"}, {Name: "X-Plain"}},
 			},
 			{

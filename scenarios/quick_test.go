@@ -25,7 +25,7 @@ func TestQuick(t *testing.T) {
 	p := mustCompile(t, s)
 	want := &scenarios.Program{
 		Name:    "echo",
-		Servers: []scenarios.Server{{Name: "server", Transport: "http", URL: "http://127.0.0.1:1/mcp", Headers: []scenarios.Header{{Name: "Authorization"}}}},
+		Servers: []scenarios.Server{{Name: "server", Transport: "http", AnyHTTP: true, URL: "http://127.0.0.1:1/mcp", Headers: []scenarios.Header{{Name: "Authorization"}}}},
 		Groups:  []scenarios.Group{{Name: "quick", Sessions: 20, Duration: 5 * time.Second, InFlight: 1}},
 		Flows: []scenarios.Flow{{Name: "quick", Steps: []*scenarios.Step{
 			{ID: "tools/call echo", Method: "tools/call", Name: "echo", RequestName: "echo"},

@@ -206,6 +206,9 @@ func (f *callFlags) call(ctx context.Context, s streams, req mcp.Request) error 
 
 // make makes the request and judges it. The error is one of preparing it.
 func (c *called) make(ctx context.Context, p *probe, req mcp.Request) error {
+	if err := p.reopenFor(ctx, req.Method); err != nil {
+		return err
+	}
 	info := p.session.Info()
 	c.Server, c.Transport, c.ProtocolVersion, c.HTTPEngine = info.Server, info.Transport, info.Version, info.Engine
 	if !info.Version.Features().Has(req.Method) {

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"mcpbench/driver"
 	"mcpbench/mcp"
@@ -23,11 +25,20 @@ type dialer struct {
 	params    *mcp.ParamHeaders // shared by all who dial this server
 	frames    *frameLog         // nil: none
 	stderr    *output.ServerLog // of a stdio server; nil: not kept
+	failed    error             // why it is not known what the server speaks
+	sse       atomic.Bool       // the server was found to speak only HTTP+SSE
 }
 
 // dial implements driver.Dial.
 func (d *dialer) dial(ctx context.Context, slot int, o mcp.Options) (driver.Session, error) {
-	transport, err := d.transport(slot)
+	if errors.Is(d.failed, errStopped) {
+		<-ctx.Done() // the run is about to end
+		return nil, context.Cause(ctx)
+	}
+	if d.failed != nil {
+		return nil, d.failed
+	}
+	transport, fallback, err := d.transport(slot)
 	if err != nil {
 		return nil, err
 	}
@@ -36,32 +47,45 @@ func (d *dialer) dial(ctx context.Context, slot int, o mcp.Options) (driver.Sess
 	o.GetStream = d.getStream
 	o.ParamHeaders = d.params
 	o.OnFrame = d.frames.of(d.server.Name, slot)
-	session, err := mcp.Connect(ctx, transport, o)
+	session, decision, err := mcp.Negotiate(ctx, transport, fallback, o)
 	if err != nil { // a nil *mcp.Session in the interface would not be nil
 		return nil, err
+	}
+	if decision.Transport == fallback && fallback != nil {
+		d.sse.Store(true)
 	}
 	return session, nil
 }
 
-func (d *dialer) transport(slot int) (mcp.Transport, error) {
+// transport returns the way to the server, and what may take its place when the
+// server refuses it; nil when nothing may.
+func (d *dialer) transport(slot int) (transport, fallback mcp.Transport, err error) {
 	s := d.server
 	if s.Transport == "stdio" {
 		t := &mcp.Stdio{Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir}
 		if d.stderr != nil {
 			t.Stderr = func() io.Writer { return d.stderr.Session(slot) }
 		}
-		return t, nil
+		return t, nil, nil
 	}
 	header := http.Header{}
 	env := &scenarios.Env{Seed: d.seed, Session: slot, Protocol: s.Protocol}
 	for _, h := range s.Headers {
 		value, err := h.Value.Render(env)
 		if err != nil {
-			return nil, fmt.Errorf("header %s of server %s: %w", h.Name, s.Name, err)
+			return nil, nil, fmt.Errorf("header %s of server %s: %w", h.Name, s.Name, err)
 		}
 		header.Add(h.Name, value)
 	}
-	return &mcp.Streamable{URL: s.URL, Header: header, Engine: d.engine}, nil
+	http := &mcp.Streamable{URL: s.URL, Header: header, Engine: d.engine}
+	sse := mcp.LegacySSE(*http)
+	switch {
+	case s.Transport == "sse" || d.sse.Load():
+		return &sse, nil, nil
+	case s.AnyHTTP:
+		return http, &sse, nil
+	}
+	return http, nil, nil
 }
 
 // bearer returns the Authorization header for a token in a variable.

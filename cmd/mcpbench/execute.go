@@ -42,6 +42,9 @@ type execution struct {
 	runner    *driver.Runner
 	file      *output.RunFile
 	signal    *signals
+	dialers   []*dialer // of the groups
+	params    []mcp.ParamHeaders
+	asked     int64   // requests that found out what the demo target speaks
 	throttled float64 // share of the seconds with cgroup throttling
 }
 
@@ -149,16 +152,17 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 		return err
 	}
 	mask := e.scenario.Masker()
-	params := make([]mcp.ParamHeaders, len(p.Servers))
+	e.params = make([]mcp.ParamHeaders, len(p.Servers))
 	e.plan, err = driver.NewPlan(p, e.flags.seed, func(group int) driver.Dial {
 		d := &dialer{
 			server: &p.Servers[p.Groups[group].Server], seed: e.flags.seed,
 			getStream: e.flags.getStream == "always", // no step needs one yet
 			engine:    mcp.Engine(e.flags.engine),
-			params:    &params[p.Groups[group].Server],
+			params:    &e.params[p.Groups[group].Server],
 			frames:    e.frames,
 			stderr:    e.serverLog(p.Groups[group].Server, mask),
 		}
+		e.dialers = append(e.dialers, d)
 		return d.dial
 	})
 	if err != nil {
@@ -184,6 +188,7 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 		Catalog: e.plan.Catalog, Sinks: []metrics.Sink{e.parquet}, Warmup: p.Warmup,
 		Gauges: func(group int) metrics.Gauges { return e.runner.Gauges(group) },
 	})
+	e.decide(ctx, log)
 	e.runner = driver.New(e.plan, e.collector, log)
 	return nil
 }
@@ -318,7 +323,7 @@ func (e *execution) textOptions(s *metrics.Summary, counted *target.Stats) outpu
 		}
 	}
 	if counted != nil {
-		o.Hints = append(o.Hints, targetHint(*counted, e.collector.Snapshot(), s.Sessions.Opened))
+		o.Hints = append(o.Hints, targetHint(*counted, e.collector.Snapshot(), s.Sessions.Opened+e.asked+e.listed()))
 		if s.ExitCode == 0 && e.scenario.Name() == "quickstart" {
 			o.Hints = append(o.Hints,
 				"next: your own server, over stdio or HTTP:",
@@ -330,9 +335,10 @@ func (e *execution) textOptions(s *metrics.Summary, counted *target.Stats) outpu
 }
 
 // targetHint compares the demo target's own count with ours: every request,
-// those of the warm-up included, but not the one that opens each session.
-func targetHint(t target.Stats, snap *metrics.Snapshot, sessions int64) string {
-	received := t.Requests.Received - sessions
+// those of the warm-up included, but not the openings: one request for each
+// session, and those of the probe.
+func targetHint(t target.Stats, snap *metrics.Snapshot, openings int64) string {
+	received := t.Requests.Received - openings
 	equal := "equal"
 	if received != snap.Requests {
 		equal = "not equal"

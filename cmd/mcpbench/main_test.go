@@ -29,14 +29,15 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits":  cmdExits,
-			"json":   cmdJSON,
-			"agree":  cmdAgree,
-			"rows":   cmdRows,
-			"serve":  cmdServe,
-			"gone":   cmdGone,
-			"wait4":  cmdWait4,
-			"signal": cmdSignal,
+			"exits":    cmdExits,
+			"json":     cmdJSON,
+			"agree":    cmdAgree,
+			"rows":     cmdRows,
+			"serve":    cmdServe,
+			"servesse": cmdServeSSE,
+			"gone":     cmdGone,
+			"wait4":    cmdWait4,
+			"signal":   cmdSignal,
 		},
 	})
 }

@@ -16,9 +16,11 @@ import (
 
 // probe is one session outside any load, to ask a server what it has.
 type probe struct {
-	session *mcp.Session
-	timeout time.Duration
-	target  *embedded
+	session  *mcp.Session
+	timeout  time.Duration
+	target   *embedded
+	pinned   bool // the version was chosen by the user
+	decision mcp.Decision
 	// connect opens another session to the same server, in the version given.
 	connect func(ctx context.Context, v mcp.Version) (*mcp.Session, error)
 }
@@ -38,7 +40,7 @@ func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.Quick
 	if err != nil {
 		return nil, err
 	}
-	if err := sc.Override(scenarios.Overrides{Headers: headers, Protocol: t.protocol}); err != nil {
+	if err := sc.Override(scenarios.Overrides{Headers: headers, Protocol: t.protocol, Transport: t.transport}); err != nil {
 		return nil, usage("%w", err)
 	}
 	program, err := compile(sc)
@@ -50,7 +52,7 @@ func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.Quick
 		return nil, failure("%w", err)
 	}
 	d := &dialer{server: &program.Servers[0]}
-	transport, err := d.transport(0)
+	transport, fallback, err := d.transport(0)
 	if err != nil {
 		return nil, usage("%w", errors.Join(err, target.discard()))
 	}
@@ -62,25 +64,54 @@ func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.Quick
 		mask := sc.Masker()
 		o.OnFrame = func(f mcp.Frame) { watch(&f, mask) }
 	}
-	p := &probe{timeout: t.timeout, target: target}
+	p := &probe{timeout: t.timeout, target: target, pinned: program.Servers[0].Protocol != ""}
+	limit := fmt.Errorf("no session within %v", t.connectTimeout)
 	p.connect = func(ctx context.Context, v mcp.Version) (*mcp.Session, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout, fmt.Errorf("no session within %v", t.connectTimeout))
+		ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout, limit)
 		defer cancel()
 		o := o
 		o.Version = v
-		return mcp.Connect(ctx, transport, o)
+		return mcp.Connect(ctx, p.decision.Transport, o)
 	}
-	if p.session, err = p.connect(ctx, mcp.Version(program.Servers[0].Protocol)); err != nil {
+	nctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout, limit)
+	defer cancel()
+	o.Version = mcp.Version(program.Servers[0].Protocol)
+	if p.session, p.decision, err = mcp.Negotiate(nctx, transport, fallback, o); err != nil {
 		return nil, failure("connect to the server: %w", errors.Join(err, target.discard()))
 	}
 	return p, nil
 }
 
+// reopenFor opens another session, in an older version, when nobody chose one and
+// the newest does not have the method.
+func (p *probe) reopenFor(ctx context.Context, method string) error {
+	if p.pinned || p.session.Info().Version.Features().Has(method) {
+		return nil
+	}
+	for _, v := range p.session.Info().Supported {
+		if v.Known() && v.Features().Has(method) {
+			session, err := p.connect(ctx, v)
+			if err != nil {
+				return failure("connect to the server: %w", err)
+			}
+			p.end(ctx)
+			p.session = session
+			return nil
+		}
+	}
+	return nil
+}
+
 func (p *probe) close(ctx context.Context) {
+	p.end(ctx)
+	_ = p.target.discard() // what was asked has been answered
+}
+
+// end ends the session.
+func (p *probe) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
-	_ = p.session.Close(ctx) // what was asked has been answered
-	_ = p.target.discard()   // the same
+	_ = p.session.Close(ctx) // nothing is asked of it any more
 }
 
 // tool is an entry of tools/list as far as we look at it.
@@ -170,6 +201,9 @@ func (f *runFlags) argumentsFromSchema(ctx context.Context, s streams, q scenari
 		return nil, err
 	}
 	defer p.close(ctx)
+	if f.protocol == "" {
+		f.decided = &p.decision
+	}
 	tools, err := p.tools(ctx)
 	if err != nil {
 		f.probeFailed = fmt.Errorf("ask for the arguments of %s (give them with -a): %w", f.tool, err)

@@ -203,7 +203,7 @@ func (s streams) jsonFlag(flag, value string) ([]byte, error) {
 func (f *runFlags) overrides(cmd *cobra.Command, s streams) (scenarios.Overrides, error) {
 	o := scenarios.Overrides{
 		URL: f.urls, Command: f.command, ConfigFile: f.mcpConfig, ConfigServer: f.server,
-		Rate: f.rate, Iterations: f.iterations, Protocol: f.protocol,
+		Rate: f.rate, Iterations: f.iterations, Protocol: f.protocol, Transport: f.transport,
 		Thresholds: f.thresholds, Tags: f.tags, From: map[string]string{},
 	}
 	fs := cmd.Flags()
@@ -214,7 +214,7 @@ func (f *runFlags) overrides(cmd *cobra.Command, s streams) (scenarios.Overrides
 		}
 		return flag.Changed
 	}
-	for _, name := range []string{"url", "mcp-config", "server", "rate", "iterations", "protocol"} {
+	for _, name := range []string{"url", "mcp-config", "server", "rate", "iterations", "protocol", "transport"} {
 		changed(name)
 	}
 	if changed("sessions") {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"mcpbench/driver"
+	"mcpbench/mcp"
 )
 
 // targetFlags name the server under test; run and discover share them.
@@ -31,7 +32,7 @@ func (t *targetFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&t.server, "server", "", "`NAME` of the server in --mcp-config")
 	fs.StringArrayVarP(&t.headers, "header", "H", nil, "HTTP header `K:V` for every request (repeat)")
 	fs.StringVar(&t.bearerEnv, "bearer-env", "", "environment `NAME` that holds a bearer token")
-	fs.StringVar(&t.protocol, "protocol", "", "protocol `VERSION` to pin (default: 2025-11-25 is asked for and the server's answer taken)")
+	fs.StringVar(&t.protocol, "protocol", "", "protocol `VERSION` to pin (default: the newest that the server speaks)")
 	fs.StringVar(&t.transport, "transport", "auto", "auto, stdio, http or sse")
 	fs.DurationVar(&t.connectTimeout, "connect-timeout", 10*time.Second, "limit of opening a session, handshake included")
 	fs.DurationVar(&t.timeout, "timeout", 30*time.Second, "limit of one request, from the send to the full answer")
@@ -60,8 +61,6 @@ func (t *targetFlags) validate() error {
 		return usage("--server needs --mcp-config FILE")
 	case strings.Contains(t.protocol, ","):
 		return usage("not supported yet: --protocol with several versions")
-	case t.transport == "sse":
-		return usage("not supported yet: --transport sse")
 	case t.timeout <= 0 || t.connectTimeout <= 0:
 		return usage("--timeout and --connect-timeout must be positive")
 	}
@@ -71,9 +70,9 @@ func (t *targetFlags) validate() error {
 		if len(t.urls) > 0 {
 			return usage("--transport stdio needs a command after --, not --url")
 		}
-	case "http":
+	case "http", "sse":
 		if len(t.command) > 0 {
-			return usage("--transport http needs --url, not a command")
+			return usage("--transport %s needs --url, not a command", t.transport)
 		}
 	default:
 		return usage("--transport %q: must be auto, stdio, http or sse", t.transport)
@@ -113,6 +112,9 @@ type runFlags struct {
 
 	profiles profiles
 
+	// decided is what the server was found to speak when it was asked for the
+	// tool's schema; nil: it was not asked, or a version is pinned.
+	decided *mcp.Decision
 	// probeFailed is why the server could not be asked for the tool's schema:
 	// the run then ends before it begins, with a summary that says so.
 	probeFailed error

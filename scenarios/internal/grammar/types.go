@@ -53,8 +53,9 @@ type File struct {
 // Server is one server under test: url, command, from or embedded says which.
 type Server struct {
 	Place
-	// Transport follows from url or command when it is left out.
-	Transport string `json:"transport" jsonschema:"enum=http,enum=stdio,enum=sse"`
+	// Transport follows from url or command when it is left out or auto. With a url
+	// that is Streamable HTTP, or HTTP+SSE (sse) when the server refuses the former.
+	Transport string `json:"transport" jsonschema:"enum=auto,enum=http,enum=stdio,enum=sse"`
 	// URL of the server's MCP endpoint.
 	URL string `json:"url"`
 	// Headers sent with each HTTP request. Values may hold ${{ session.index }}.

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"mcpbench/mcp"
+	"mcpbench/pool"
+	"mcpbench/scenarios"
+)
+
+// errStopped is the end of a probe that the user stopped.
+var errStopped = errors.New("stopped by the user")
+
+// decide finds out what each server speaks that a group uses and for which no
+// version is pinned, once and before the load: every session is then opened so, and
+// the catalog tells it. Where that cannot be found out the sessions fail with the
+// reason, so that they show among the failed ones.
+func (e *execution) decide(ctx context.Context, log *zap.Logger) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var watch sync.WaitGroup
+	done := make(chan struct{})
+	watch.Go(func() {
+		select {
+		case <-e.signal.Stop:
+			stop(errStopped)
+		case <-done:
+		}
+	})
+	defer watch.Wait()
+	defer close(done)
+	for i := range e.program.Servers {
+		s := &e.program.Servers[i]
+		used := slices.ContainsFunc(e.program.Groups, func(g scenarios.Group) bool { return g.Server == i })
+		if !used || s.Protocol != "" {
+			continue
+		}
+		d, err := e.found(ctx, s, log)
+		if err == nil { // as if it had been pinned so
+			s.Transport, s.AnyHTTP, s.Protocol = d.Transport.Kind(), false, string(d.Version)
+		}
+		e.apply(s, d, err)
+		tellProbe(log, s, d, err)
+	}
+}
+
+// apply makes known what was found out about a server.
+func (e *execution) apply(s *scenarios.Server, d mcp.Decision, err error) {
+	for _, dialer := range e.dialers {
+		if dialer.server == s {
+			dialer.failed = err
+		}
+	}
+	for i := range e.plan.Catalog.Targets {
+		if t := &e.plan.Catalog.Targets[i]; t.Server == s.Name {
+			t.Transport, t.Era, t.Probe = s.Transport, d.Version.Era(), attempts(d.Tried)
+		}
+	}
+}
+
+// tellProbe logs a probe, aloud when it was not over at the first attempt.
+func tellProbe(log *zap.Logger, s *scenarios.Server, d mcp.Decision, err error) {
+	fields := []zap.Field{zap.String("server", s.Name), zap.Strings("tried", attempts(d.Tried))}
+	if err != nil { // which the failing sessions tell
+		log.Debug("server not probed", append(fields, zap.Error(err))...)
+		return
+	}
+	tell := log.Debug
+	if len(d.Tried) > 1 {
+		tell = log.Info
+	}
+	tell("server probed", append(fields, zap.String("transport", s.Transport), zap.String("protocol", s.Protocol), zap.String("era", d.Version.Era()))...)
+}
+
+// found returns what one server speaks: what is known since it was asked for the
+// tool's schema, or what it says now.
+func (e *execution) found(ctx context.Context, s *scenarios.Server, log *zap.Logger) (mcp.Decision, error) {
+	if d := e.flags.decided; d != nil && len(e.program.Servers) == 1 {
+		return *d, nil
+	}
+	d, err := e.probe(ctx, s, log)
+	if s.Embedded {
+		e.asked += int64(len(d.Tried))
+	}
+	return d, err
+}
+
+func (e *execution) probe(ctx context.Context, s *scenarios.Server, log *zap.Logger) (mcp.Decision, error) {
+	dialer := &dialer{server: s, seed: e.flags.seed, engine: mcp.Engine(e.flags.engine)}
+	transport, fallback, err := dialer.transport(0)
+	if err != nil {
+		return mcp.Decision{}, err
+	}
+	limit := e.program.Limits.ConnectTimeout
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: no session within %v", pool.ErrDialTimeout, limit))
+	defer cancel()
+	return mcp.Probe(ctx, transport, fallback, mcp.Options{
+		Client: mcp.Implementation{Name: "mcpbench", Version: version},
+		OnAnomaly: func(kind mcp.Anomaly, detail string) {
+			log.Debug("anomaly of the probe", zap.Stringer("kind", kind), zap.String("detail", detail))
+		},
+	})
+}
+
+// attempts says in words what was tried.
+func attempts(tried []mcp.Attempt) []string {
+	out := make([]string, len(tried))
+	for i, a := range tried {
+		out[i] = clean(a.String())
+	}
+	return out
+}
+
+// listed counts the requests by which sessions learnt of headers for arguments of
+// the demo target's tools.
+func (e *execution) listed() (n int64) {
+	for i := range e.params {
+		if e.program.Servers[i].Embedded {
+			n += e.params[i].Requests()
+		}
+	}
+	return n
+}
