@@ -45,7 +45,7 @@ servers
 // addedKeys are those that came after, each with the reason for it in the
 // comment of its field.
 var addedKeys = strings.Fields(`
-sessions.connect_ms.* iterations.latency_ms steps[].group steps[].trend_ms checks[].step
+targets[].era sessions.connect_ms.* iterations.latency_ms steps[].group steps[].trend_ms checks[].step
 thresholds[].unit errors[].step
 load load[].group load[].model load[].intended load[].started load[].dropped load[].rate_per_s load[].achieved_per_s
 load[].lateness_ms load[].queued_ms load[].sessions
