@@ -61,7 +61,7 @@ var servers = []server{
 	},
 	{
 		name: "server-everything", transport: "http", sessions: 50, speaks: legacy,
-		url: serveEverything,
+		url: serveEverything("streamableHttp", "/mcp"),
 	},
 	{
 		// Each session is a node process.
@@ -70,6 +70,18 @@ var servers = []server{
 			t.Helper()
 			return script(t, "server-everything", "stdio", mark)
 		},
+	},
+	{
+		name: "go-sdk", transport: "sse", sessions: 50, speaks: legacy,
+		url: program(&bin.gosdkserver, "-mode", "sse"),
+	},
+	{
+		name: "mcp-go", transport: "sse", sessions: 50, speaks: legacy,
+		url: program(&bin.mcpgoserver, "-mode", "sse"),
+	},
+	{
+		name: "server-everything", transport: "sse", sessions: 50, speaks: legacy,
+		url: serveEverything("sse", "/sse"),
 	},
 }
 
@@ -120,6 +132,9 @@ func (s server) cell(t *testing.T, url, engine, version string) {
 		args, duration = append(args, "--http-engine", engine), duration/2
 	}
 	args = append(args, "-d", duration.String())
+	if s.transport == "sse" {
+		args = append(args, "--transport", "sse")
+	}
 	var tail []string
 	if s.command != nil {
 		tail = append([]string{"--"}, s.command(t, mark)...)
@@ -147,7 +162,7 @@ func (s server) checkRun(t *testing.T, r *runResult, engine, version string) {
 	r.checkCounts(t)
 	sum := r.summary
 	for _, target := range sum.Targets {
-		if s.transport == "http" && target.HTTPEngine != engine {
+		if s.transport != "stdio" && target.HTTPEngine != engine {
 			t.Errorf("the engine was %q, want %q", target.HTTPEngine, engine)
 		}
 	}
@@ -185,8 +200,12 @@ func (s server) checkRun(t *testing.T, r *runResult, engine, version string) {
 // run with a message that names what it offers.
 func (s server) checkRefusal(t *testing.T, r *runResult, version string) {
 	t.Helper()
-	if r.exit != 1 {
-		t.Errorf("exit code %d, want 1", r.exit)
+	code := 1
+	if s.transport == "sse" {
+		code = 2 // no server speaks it so
+	}
+	if r.exit != code {
+		t.Errorf("exit code %d, want %d", r.exit, code)
 	}
 	if r.summary != nil && r.summary.Requests.OK != 0 {
 		t.Errorf("%d requests ok in a version that the server does not speak", r.summary.Requests.OK)

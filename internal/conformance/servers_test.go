@@ -31,9 +31,17 @@ func serve(t *testing.T, args ...string) (url string) {
 	return strings.TrimSpace(line)
 }
 
-// serveEverything starts the npm server on a free port. It takes its port from
-// the environment, so the port is looked for first.
-func serveEverything(t *testing.T) (url string) {
+// serveEverything returns what starts the npm server on a free port, over one of
+// its transports. It takes its port from the environment, so the port is looked for
+// first.
+func serveEverything(transport, path string) func(t *testing.T) (url string) {
+	return func(t *testing.T) string {
+		t.Helper()
+		return startEverything(t, transport, path)
+	}
+}
+
+func startEverything(t *testing.T, transport, path string) (url string) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -41,9 +49,9 @@ func serveEverything(t *testing.T) (url string) {
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
 	_ = listener.Close()
-	out := start(t, []string{"PORT=" + strconv.Itoa(port)}, script(t, "server-everything", "streamableHttp")...)
+	out := start(t, []string{"PORT=" + strconv.Itoa(port)}, script(t, "server-everything", transport)...)
 	go func() { _, _ = io.Copy(io.Discard, out) }() // a line for each request
-	url = fmt.Sprintf("http://127.0.0.1:%d/mcp", port)
+	url = fmt.Sprintf("http://127.0.0.1:%d%s", port, path)
 	waitUntilUp(t, url)
 	return url
 }
@@ -75,7 +83,7 @@ func start(t *testing.T, env []string, args ...string) io.Reader {
 	t.Helper()
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Stderr = os.Stderr
+	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	mode := flag.String("mode", "stateful", "stateful, json, stateless or stdio")
+	mode := flag.String("mode", "stateful", "stateful, json, stateless, sse or stdio")
 	addr := flag.String("addr", "127.0.0.1:0", "address of the HTTP modes; the URL is printed")
 	flag.Parse()
 	if err := run(*mode, *addr); err != nil {
@@ -38,6 +38,8 @@ func run(mode, addr string) error {
 			return err
 		}
 		return nil
+	case "sse":
+		return listen(ctx, addr, mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return server }, nil))
 	case "stateful":
 	case "json":
 		options.JSONResponse = true

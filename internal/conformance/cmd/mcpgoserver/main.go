@@ -21,8 +21,8 @@ import (
 )
 
 func main() {
-	mode := flag.String("mode", "http", "http or stdio")
-	addr := flag.String("addr", "127.0.0.1:0", "address of the mode http; the URL is printed")
+	mode := flag.String("mode", "http", "http, sse or stdio")
+	addr := flag.String("addr", "127.0.0.1:0", "address of the HTTP modes; the URL is printed")
 	flag.Parse()
 	if err := run(*mode, *addr); err != nil {
 		log.Fatalf("mcpgoserver: %v", err)
@@ -41,7 +41,9 @@ func run(mode, addr string) error {
 		}
 		return err
 	case "http":
-		return listen(ctx, addr, server.NewStreamableHTTPServer(s))
+		return listen(ctx, addr, "/mcp", server.NewStreamableHTTPServer(s))
+	case "sse":
+		return listen(ctx, addr, "/sse", server.NewSSEServer(s))
 	default:
 		return fmt.Errorf("unknown mode %q", mode)
 	}
@@ -63,12 +65,12 @@ func newServer() *server.MCPServer {
 
 // listen prints the URL, so that the caller may ask for port 0, and serves
 // until ctx ends.
-func listen(ctx context.Context, addr string, handler http.Handler) error {
+func listen(ctx context.Context, addr, path string, handler http.Handler) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(os.Stdout, "http://%s/mcp\n", listener.Addr()); err != nil {
+	if _, err := fmt.Fprintf(os.Stdout, "http://%s%s\n", listener.Addr(), path); err != nil {
 		return err
 	}
 	s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
