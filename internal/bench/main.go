@@ -134,7 +134,7 @@ func pipes(o options, dir string) error {
 	}
 	var all []float64
 	for range o.pairs {
-		out, _, err := measure(o.program, "run", "-t", "echo", "-a", arguments, "-c", "8", "--in-flight", "8",
+		out, _, err := measure(o.program, "run", "-t", "echo", "-a", arguments, "--protocol", "2025-11-25", "-c", "8", "--in-flight", "8",
 			"-d", o.duration.String(), "-q", "--json", "-o", filepath.Join(dir, "results"), "--", self, "-serve", "stdio")
 		if err != nil {
 			return err
@@ -201,7 +201,7 @@ func measure(name string, args ...string) ([]byte, time.Duration, error) {
 }
 
 func runMcpbench(o options, addr, dir string) (cost, error) {
-	out, cpu, err := measure(o.program, "run", "--url", "http://"+addr+"/mcp", "-t", "echo", "-a", arguments,
+	out, cpu, err := measure(o.program, "run", "--url", "http://"+addr+"/mcp", "-t", "echo", "-a", arguments, "--protocol", "2025-11-25",
 		"-c", strconv.Itoa(o.sessions), "-d", o.duration.String(), "-q", "--json", "-o", filepath.Join(dir, "results"), "--http-engine", o.engine)
 	if err != nil {
 		return cost{}, err

@@ -25,7 +25,7 @@ import (
 
 const millionScenario = `version: 1
 name: million
-servers: {a: {transport: http, url: "http://127.0.0.1:1/"}}
+servers: {a: {transport: http, protocol: "2025-11-25", url: "http://127.0.0.1:1/"}}
 load:
   groups:
     all: {iterations: %d, server: a, flow: f, %s}
