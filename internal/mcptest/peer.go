@@ -22,6 +22,7 @@ type Peer struct {
 	mu       sync.Mutex
 	scripts  map[string][]Answer
 	received []Received
+	feed     chan string // see Frame.OnGet
 }
 
 // Received is one message the peer got, or one GET or DELETE.
@@ -56,6 +57,8 @@ type Answer struct {
 	Silent bool
 	// Hold keeps an HTTP stream open until the client goes.
 	Hold bool
+	// Feed keeps a GET stream open for the frames that other answers have for it.
+	Feed bool
 	// Cut breaks the connection after what was written: the socket, or both pipes.
 	Cut bool
 }
@@ -67,6 +70,8 @@ type Frame struct {
 	Event string // SSE: name
 	ID    string // SSE: id
 	Raw   string // instead of all these: as it stands
+	// OnGet sends it, over HTTP, on the GET stream with a Feed, of which there is one.
+	OnGet bool
 }
 
 // Versions lists the five protocol versions, newest first.
@@ -82,6 +87,16 @@ func (p *Peer) On(method string, answers ...Answer) *Peer {
 	}
 	p.scripts[method] = answers
 	return p
+}
+
+// feeding returns the channel to the GET stream with a Feed.
+func (p *Peer) feeding() chan string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.feed == nil {
+		p.feed = make(chan string)
+	}
+	return p.feed
 }
 
 // Received returns what came so far, only the given methods if there are any.

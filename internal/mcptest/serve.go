@@ -35,7 +35,7 @@ func (p *Peer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		<-req.Context().Done()
 		return
 	}
-	writeHTTP(w, req, &a, r)
+	p.writeHTTP(w, req, &a, r)
 	if a.Hold {
 		<-req.Context().Done()
 	}
@@ -44,9 +44,9 @@ func (p *Peer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-func writeHTTP(w http.ResponseWriter, req *http.Request, a *Answer, r Received) {
+func (p *Peer) writeHTTP(w http.ResponseWriter, req *http.Request, a *Answer, r Received) {
 	message := a.message(r)
-	stream := a.SSE || len(a.Frames) > 0
+	stream := a.SSE || a.Feed || slices.ContainsFunc(a.Frames, func(f Frame) bool { return !f.OnGet })
 	if a.Cut && !stream && message == "" && a.Raw == "" {
 		return // cut before the header
 	}
@@ -85,7 +85,23 @@ func writeHTTP(w http.ResponseWriter, req *http.Request, a *Answer, r Received) 
 		if !pause(req.Context(), f.Delay) {
 			return
 		}
-		write(f.event(r))
+		if !f.OnGet {
+			write(f.event(r))
+			continue
+		}
+		select {
+		case p.feeding() <- f.event(r):
+		case <-req.Context().Done():
+			return
+		}
+	}
+	for a.Feed {
+		select {
+		case event := <-p.feeding():
+			write(event)
+		case <-req.Context().Done():
+			return
+		}
 	}
 	if stream && message != "" {
 		message = "data: " + message + "\n\n"
