@@ -78,11 +78,13 @@ type TimeoutKind int32
 const (
 	// TimeoutTotal is Request.Timeout.
 	TimeoutTotal TimeoutKind = iota + 1
+	// TimeoutIdle is Wants.IdleTimeout.
+	TimeoutIdle
 
 	timeoutEnd
 )
 
-var timeoutNames = [...]string{"", "request timeout"}
+var timeoutNames = [...]string{"", "request timeout", "idle timeout"}
 
 // String returns the limit's name.
 func (k TimeoutKind) String() string { return name(timeoutNames[:], int(k)) }
@@ -132,6 +134,15 @@ const (
 	// AnomalyStaleConnection is a kept-alive HTTP connection that the server had
 	// closed; the request was sent again over a new one.
 	AnomalyStaleConnection
+	// AnomalyProgressToken is a progress notification with a token that no request
+	// had, or with none.
+	AnomalyProgressToken
+	// AnomalyProgressLate is a progress notification for a request that is over. When
+	// it came on another stream than the answer, it may have been sent before.
+	AnomalyProgressLate
+	// AnomalyProgressValue is a progress notification whose value does not increase
+	// within its stream, came before, or is no number.
+	AnomalyProgressValue
 
 	anomalyEnd
 )
@@ -140,7 +151,7 @@ var anomalyNames = [...]string{
 	"", "stdout_noise", "unknown_id", "duplicate_answer", "late_answer", "unknown_notification",
 	"server_request_refused", "server_request_forbidden", "odd_event", "get_stream_refused",
 	"get_stream_lost", "odd_status", "oversized", "batch", "reply_dropped", "cancel_failed",
-	"close_failed", "killed", "stale_connection",
+	"close_failed", "killed", "stale_connection", "progress_token", "progress_late", "progress_value",
 }
 
 // String returns the anomaly's name as it stands in results.

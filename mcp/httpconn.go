@@ -34,6 +34,8 @@ type httpConn struct {
 	lost        atomic.Bool // the server does not know the session any more
 	closing     atomic.Bool
 	drainMisses atomic.Int32 // streams in a row that stayed open after the answer
+	tokens      tokens
+	givenUp     givenUp
 
 	// life ends when Close has done its part; it is the context of what the Conn
 	// does by itself and that no caller's context governs.
@@ -51,6 +53,7 @@ func newHTTPConn(ctx context.Context, e engine, name Engine, o Options) *httpCon
 	c := &httpConn{o: o, env: newEnvelope(&o), engine: e, engineName: name, taskSlots: make(chan struct{}, maxTasks)}
 	c.life, c.endLife = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.endStream = func(error) {}
+	c.tokens.o, c.tokens.env = &c.o, c.env
 	c.inbox = inbox{env: c.env, tell: o.OnAnomaly, reply: c.replyToServer}
 	return c
 }
@@ -78,12 +81,14 @@ func (c *httpConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 	if c.closing.Load() {
 		return x.finish(closedError())
 	}
-	var err error
-	if x.out, err = x.rules.appendRequest(x.out[:0], x.id, &x.req); err != nil {
-		return x.finish(err)
+	err := x.prepare()
+	if err == nil {
+		err = x.run(ctx)
 	}
-	x.reply.BytesOut = len(x.out)
-	if err = x.run(ctx); err != nil {
+	switch {
+	case x.track != nil:
+		err = x.conclude(ctx, err)
+	case err != nil:
 		x.stampEnd()
 		err = x.explain(ctx, err)
 	}

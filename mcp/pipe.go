@@ -16,8 +16,6 @@ const (
 	// lastWords is how long we wait for what usually goes with a broken pipe: the
 	// exit of the process, the end of its output.
 	lastWords = time.Second
-	// maxGivenUp is of how many requests given up a late answer is still known as one.
-	maxGivenUp = 1024
 	// maxReplies is how many lines may wait to be written that nobody waits for.
 	maxReplies = 64
 	// joinedBytes is about how much is written at once when many lines wait.
@@ -51,9 +49,9 @@ type pipeConn struct {
 	detached int // lines in the queue that nobody waits for
 	calls    callTable
 	free     []*call
-	givenUp  map[int64]struct{}
-	tokens   map[string]*call // progress tokens of calls, as JSON text
 
+	givenUp    givenUp
+	tokens     tokens
 	loops      sync.WaitGroup
 	closeOnce  sync.Once
 	closeError error
@@ -70,8 +68,8 @@ func startPipe(r io.ReadCloser, w io.WriteCloser, p *process, o Options) *pipeCo
 	c := &pipeConn{
 		o: o, env: newEnvelope(&o), r: r, w: w, proc: p, grace: defaultGrace,
 		wake: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{}), down: make(chan struct{}),
-		givenUp: make(map[int64]struct{}), tokens: make(map[string]*call),
 	}
+	c.tokens.o, c.tokens.env = &c.o, c.env
 	c.inbox = inbox{env: c.env, tell: o.OnAnomaly, reply: c.replyToServer}
 	c.loops.Go(c.write)
 	c.loops.Go(c.read)
@@ -94,19 +92,34 @@ func (c *pipeConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 		return Reply{Rounds: 1, Timing: Timing{Start: began, FirstByte: began, End: began}}, gaveUp(ctx)
 	}
 	k := c.begin(&req)
-	line, err := c.env.current().appendRequest(k.line[:0], k.id, &req)
+	err := c.follow(k, &req)
 	if err == nil {
-		k.line = oneLine(line)
-		k.reply.BytesOut = len(line)
-		c.enqueue(&k.outgoing)
-		err = c.await(ctx, k, req.Timeout)
+		err = c.send(ctx, k, &req)
 	}
 	if err != nil && !c.giveUp(ctx, k, req.Method) {
 		k.err, k.end = err, c.endOf(err)
 	}
 	reply, err := k.finish(began)
+	if k.track != nil {
+		err = c.conclude(k, &reply, err)
+	}
 	c.recycle(k)
 	return reply, err
+}
+
+// send has the message of a request written and waits for what comes of it.
+func (c *pipeConn) send(ctx context.Context, k *call, req *Request) error {
+	line, err := c.env.current().appendRequest(k.line[:0], k.id, req)
+	if err != nil {
+		return err
+	}
+	k.line = oneLine(line)
+	k.reply.BytesOut = len(line)
+	c.enqueue(&k.outgoing)
+	if k.track != nil && k.track.bounds != nil {
+		return c.awaitWithin(ctx, k, k.track.bounds)
+	}
+	return c.await(ctx, k, req.Timeout)
 }
 
 // await waits for the answer, the end of the connection, of the time limit, or
@@ -146,15 +159,14 @@ func (c *pipeConn) sent(k *call, limit time.Duration) time.Duration {
 // cancelled (specification, basic/utilities/cancellation). It reports whether the
 // answer came at this very moment.
 func (c *pipeConn) giveUp(ctx context.Context, k *call, method string) (answered bool) {
-	if answered, cancel := c.abandon(k); answered || !cancel || method == "initialize" {
+	if answered, cancel := c.abandon(k); answered || !cancel || method == "initialize" || k.track.told() {
 		return answered
 	}
 	reason := "timeout"
 	if ctx.Err() != nil {
 		reason = "the client gave up"
 	}
-	line := appendNotification(nil, "notifications/cancelled", cancelParams(k.id, reason))
-	c.detach(line, func() { c.o.OnAnomaly(AnomalyCancelFailed, "too many lines wait for the server to read") })
+	c.cancelRequest(k.id, reason)
 	return false
 }
 
@@ -169,13 +181,7 @@ func (c *pipeConn) abandon(k *call) (answered, cancel bool) {
 	if c.unqueue(&k.outgoing) || k.sent < 0 || c.dead != nil {
 		return false, false
 	}
-	if len(c.givenUp) >= maxGivenUp {
-		for old := range c.givenUp {
-			delete(c.givenUp, old)
-			break
-		}
-	}
-	c.givenUp[k.id] = struct{}{}
+	c.givenUp.add(k.id)
 	return false, true
 }
 
@@ -328,6 +334,7 @@ func (c *pipeConn) join(batch []byte, notes []*outgoing) ([]byte, []*outgoing) {
 		switch {
 		case m.call != nil:
 			m.call.sent = now
+			m.call.track.begin(now)
 		case m.detached:
 			c.detached--
 		default:

@@ -15,9 +15,9 @@ type outgoing struct {
 type call struct {
 	outgoing
 	id    int64
-	token string
 	buf   []byte        // Request.ResultBuf
 	sent  time.Duration // negative before
+	track *tracker      // nil for a plain request
 
 	done    chan struct{} // has room for the one word that the answer is there
 	settled bool          // the word was taken
@@ -109,7 +109,6 @@ func (t *callTable) remove(k *call) {
 
 // begin registers a call before it can possibly be answered.
 func (c *pipeConn) begin(req *Request) *call {
-	token := progressToken(req.Params)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var k *call
@@ -120,12 +119,9 @@ func (c *pipeConn) begin(req *Request) *call {
 		k = &call{done: make(chan struct{}, 1)}
 		k.call = k
 	}
-	k.token, k.buf, k.sent = token, req.ResultBuf, -1
+	k.buf, k.sent = req.ResultBuf, -1
 	k.reply.Rounds = 1
 	c.calls.add(k, c.env.nextID)
-	if token != "" {
-		c.tokens[token] = k
-	}
 	return k
 }
 
@@ -135,8 +131,8 @@ func (c *pipeConn) remove(k *call) bool {
 		return false
 	}
 	c.calls.remove(k)
-	if k.token != "" && c.tokens[k.token] == k {
-		delete(c.tokens, k.token)
+	if k.track != nil {
+		c.tokens.end(k.track)
 	}
 	return true
 }

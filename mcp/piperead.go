@@ -76,9 +76,9 @@ func (c *pipeConn) message(t *textLine, data []byte, fault error) {
 	case kind == kindRequest:
 		c.inbox.request(&m)
 	case kind == kindNotification:
-		progress := c.inbox.notification(&m)
-		if progress {
-			c.countProgress(&m, len(data))
+		// Nothing but a token ties a notification to a request here.
+		if c.inbox.notification(&m) {
+			c.tokens.take(&m, len(data), 0)
 		}
 	}
 }
@@ -105,19 +105,6 @@ func (c *pipeConn) oversized(t *textLine) {
 	c.o.OnAnomaly(AnomalyOversized, excerpt(t.text))
 }
 
-// countProgress credits a progress notification to the call whose token it bears.
-// On stdio nothing else ties a notification to a request.
-func (c *pipeConn) countProgress(m *message, size int) {
-	token := lookup(m.params, "progressToken")
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k := c.tokens[string(token)]; k != nil {
-		k.reply.Notifications++
-		k.reply.Progress++
-		k.reply.BytesIn += size
-	}
-}
-
 func (c *pipeConn) response(t *textLine, m *message, data []byte, fault error) {
 	id, ok := m.numericID()
 	if !ok {
@@ -131,19 +118,11 @@ func (c *pipeConn) response(t *textLine, m *message, data []byte, fault error) {
 		return
 	}
 	switch {
-	case c.wasGivenUp(id):
+	case c.givenUp.take(id):
 		c.o.OnAnomaly(AnomalyLateAnswer, excerpt(data))
 	case id >= 1 && id <= c.env.lastID.Load():
 		c.o.OnAnomaly(AnomalyDuplicateAnswer, excerpt(data))
 	default:
 		c.o.OnAnomaly(AnomalyUnknownID, excerpt(data))
 	}
-}
-
-func (c *pipeConn) wasGivenUp(id int64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, ok := c.givenUp[id]
-	delete(c.givenUp, id)
-	return ok
 }
