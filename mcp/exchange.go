@@ -352,7 +352,7 @@ func (x *exchange) drain(resp response, events *sse.Reader) {
 	if c.drainMisses.Load() >= maxDrainMisses {
 		return
 	}
-	ended := false
+	var ended bool
 	if x.track != nil && x.track.key != "" {
 		ended = x.afterwards(resp, events)
 	} else {

@@ -107,21 +107,6 @@ func (c *pipeConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 	return reply, err
 }
 
-// send has the message of a request written and waits for what comes of it.
-func (c *pipeConn) send(ctx context.Context, k *call, req *Request) error {
-	line, err := c.env.current().appendRequest(k.line[:0], k.id, req)
-	if err != nil {
-		return err
-	}
-	k.line = oneLine(line)
-	k.reply.BytesOut = len(line)
-	c.enqueue(&k.outgoing)
-	if k.track != nil && k.track.bounds != nil {
-		return c.awaitWithin(ctx, k, k.track.bounds)
-	}
-	return c.await(ctx, k, req.Timeout)
-}
-
 // await waits for the answer, the end of the connection, of the time limit, or
 // of ctx.
 func (c *pipeConn) await(ctx context.Context, k *call, limit time.Duration) error {

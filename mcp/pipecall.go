@@ -1,6 +1,9 @@
 package mcp
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // outgoing is one line to write.
 type outgoing struct {
@@ -123,6 +126,21 @@ func (c *pipeConn) begin(req *Request) *call {
 	k.reply.Rounds = 1
 	c.calls.add(k, c.env.nextID)
 	return k
+}
+
+// send has the message of a request written and waits for what comes of it.
+func (c *pipeConn) send(ctx context.Context, k *call, req *Request) error {
+	line, err := c.env.current().appendRequest(k.line[:0], k.id, req)
+	if err != nil {
+		return err
+	}
+	k.line = oneLine(line)
+	k.reply.BytesOut = len(line)
+	c.enqueue(&k.outgoing)
+	if k.track != nil && k.track.bounds != nil {
+		return c.awaitWithin(ctx, k, k.track.bounds)
+	}
+	return c.await(ctx, k, req.Timeout)
 }
 
 // remove takes a call from the table; false when it was answered.

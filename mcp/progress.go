@@ -18,9 +18,9 @@ const (
 	maxKnownTokens = 64
 	// maxOrdered is on how many streams the order of one request's progress is watched.
 	maxOrdered = 8
-	// ownToken is what the session's own tokens begin with. They are strings: some
+	// ownPrefix is what the session's own tokens begin with. They are strings: some
 	// servers turn numbers into floating-point ones, or into strings.
-	ownToken = `"mcpbench-`
+	ownPrefix = `"mcpbench-`
 )
 
 // tokens ties progress notifications to the running requests whose token they bear,
@@ -105,7 +105,7 @@ func (s *tokens) follow(req *Request, id int64, tell func()) (*tracker, error) {
 
 // fresh returns a token that no running request has.
 func (s *tokens) fresh(id int64) []byte {
-	token := append(strconv.AppendInt([]byte(ownToken), id, 10), '"')
+	token := append(strconv.AppendInt([]byte(ownPrefix), id, 10), '"')
 	for s.running[string(token)] != nil {
 		token = append(token[:len(token)-1], `x"`...)
 	}
@@ -221,7 +221,7 @@ func (t *tracker) stamp(at time.Duration) {
 
 // wasKnown reports whether a token was that of a request which is over.
 func (s *tokens) wasKnown(key string) bool {
-	if digits, ok := strings.CutPrefix(key, ownToken); ok {
+	if digits, ok := strings.CutPrefix(key, ownPrefix); ok {
 		id, err := strconv.ParseInt(strings.TrimSuffix(digits, `"`), 10, 64)
 		if err == nil && id >= 1 && id <= s.env.lastID.Load() {
 			return true

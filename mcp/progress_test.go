@@ -2,8 +2,9 @@ package mcp_test
 
 import (
 	"encoding/json"
-	"strconv"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,26 +42,25 @@ func TestProgressKinds(t *testing.T) {
 		frames   []mcptest.Frame
 		after    string          // on the stream or the pipe, behind the answer
 		progress []time.Duration // when those that count came
-		notes    int             // notifications for the request, -1: as many
 		want     map[mcp.Anomaly]int
 	}{
 		{name: "none"},
-		{name: "one", frames: []mcptest.Frame{tick(ms, "$TOKEN", "0")}, progress: []time.Duration{ms}, notes: -1},
+		{name: "one", frames: []mcptest.Frame{tick(ms, "$TOKEN", "0")}, progress: []time.Duration{ms}},
 		{
 			name:     "fractions",
 			frames:   []mcptest.Frame{tick(ms, "$TOKEN", "0"), tick(2*ms, "$TOKEN", "1e-3"), tick(3*ms, "$TOKEN", "0.5"), tick(0, "$TOKEN", "1.0e0")},
-			progress: []time.Duration{ms, 3 * ms, 6 * ms, 6 * ms}, notes: -1,
+			progress: []time.Duration{ms, 3 * ms, 6 * ms, 6 * ms},
 		},
 		{
 			name:     "negative ones",
 			frames:   []mcptest.Frame{tick(ms, "$TOKEN", "-7"), tick(ms, "$TOKEN", "-6.5")},
-			progress: []time.Duration{ms, 2 * ms}, notes: -1,
+			progress: []time.Duration{ms, 2 * ms},
 		},
 		{
 			name:     "unknown token",
 			frames:   []mcptest.Frame{tick(ms, `"nobody's"`, "1"), tick(ms, "4711", "1"), tick(ms, "null", "1"), tick(ms, `{"a":1}`, "1"), tick(ms, "$TOKEN", "1")},
-			progress: []time.Duration{5 * ms}, notes: -1,
-			want: map[mcp.Anomaly]int{mcp.AnomalyProgressToken: 4},
+			progress: []time.Duration{5 * ms},
+			want:     map[mcp.Anomaly]int{mcp.AnomalyProgressToken: 4},
 		},
 		{
 			name:   "no token, no params",
@@ -70,48 +70,44 @@ func TestProgressKinds(t *testing.T) {
 		{
 			name:     "not increasing",
 			frames:   []mcptest.Frame{tick(ms, "$TOKEN", "2"), tick(ms, "$TOKEN", "2"), tick(ms, "$TOKEN", "1"), tick(ms, "$TOKEN", "3")},
-			progress: []time.Duration{ms, 4 * ms}, notes: 4,
-			want: map[mcp.Anomaly]int{mcp.AnomalyProgressValue: 2},
+			progress: []time.Duration{ms, 4 * ms},
+			want:     map[mcp.Anomaly]int{mcp.AnomalyProgressValue: 2},
 		},
 		{
 			name:     "no number",
 			frames:   []mcptest.Frame{tick(ms, "$TOKEN", `"1"`), tick(ms, "$TOKEN", "null"), tick(ms, "$TOKEN", "1e999"), tick(ms, "$TOKEN", "1")},
-			progress: []time.Duration{4 * ms}, notes: 4,
-			want: map[mcp.Anomaly]int{mcp.AnomalyProgressValue: 3},
+			progress: []time.Duration{4 * ms},
+			want:     map[mcp.Anomaly]int{mcp.AnomalyProgressValue: 3},
 		},
 		{
 			name:   "after the answer",
 			frames: []mcptest.Frame{tick(ms, "$TOKEN", "1")}, after: tick(0, "$TOKEN", "2").JSON,
-			progress: []time.Duration{ms}, notes: -1,
-			want: map[mcp.Anomaly]int{mcp.AnomalyProgressLate: 1},
+			progress: []time.Duration{ms},
+			want:     map[mcp.Anomaly]int{mcp.AnomalyProgressLate: 1},
 		},
 	}
 	for _, tt := range tests {
 		for _, v := range []mcp.Version{mcp.V20241105, mcp.V20251125, mcp.V20260728} {
 			t.Run(tt.name+" "+string(v), func(t *testing.T) {
 				overBoth(t, func() *mcptest.Peer { return &mcptest.Peer{SessionID: "s"} }, func(o over) {
-					t, p, tr := o.T, o.peer, o.transport
-					p.On("tools/call", answering(tr.Kind(), tt.frames, tt.after))
+					o.peer.On("tools/call", answering(o.transport.Kind(), tt.frames, tt.after))
 					var a mcptest.Anomalies
-					s := connect(t, tr, mcp.Options{Version: v, OnAnomaly: a.Tell})
-					r, err := s.Call(t.Context(), following(mcp.Wants{}))
+					s := connect(o.T, o.transport, mcp.Options{Version: v, OnAnomaly: a.Tell})
+					r, err := s.Call(o.Context(), following(mcp.Wants{}))
 					if err != nil || string(r.Result) != echoed {
-						t.Fatalf("got %+v, %v", r, err)
+						o.Fatalf("got %+v, %v", r, err)
 					}
-					wantProgress(t, r, tt.progress)
-					notes := tt.notes
-					if notes < 0 {
-						notes = len(tt.progress)
-					}
-					if tr.Kind() == "http" { // what has no owner came on our stream all the same
+					wantProgress(o.T, r, tt.progress)
+					notes := len(tt.progress) + tt.want[mcp.AnomalyProgressValue]
+					if o.transport.Kind() == "http" { // what has no owner came on our stream all the same
 						notes += tt.want[mcp.AnomalyProgressToken]
 					}
 					if r.Notifications != notes {
-						t.Errorf("%d notifications, want %d", r.Notifications, notes)
+						o.Errorf("%d notifications, want %d", r.Notifications, notes)
 					}
 					time.Sleep(time.Second) // virtual
 					if d := cmp.Diff(tt.want, a.Counts(), emptyIsNil); d != "" {
-						t.Errorf("anomalies (-want +got)\n%s", d)
+						o.Errorf("anomalies (-want +got)\n%s", d)
 					}
 				})
 			})
@@ -190,8 +186,17 @@ func TestProgressNobodyAskedFor(t *testing.T) {
 // The caller's token stays, whatever JSON it is, and the server may write it otherwise.
 func TestCallersProgressToken(t *testing.T) {
 	tests := []struct{ sent, back string }{
-		{`"t1"`, `"t1"`}, {`"t1"`, `"\u0074\u0031"`}, {`"\u0074/é"`, `"t\/é"`}, {`""`, `""`},
-		{`77`, `77`}, {`77`, `77.0`}, {`77`, `7.7e1`}, {`-1`, `-1`}, {`0`, `-0`}, {`9007199254740993`, `9007199254740993`}, {`5.5`, `5.5`},
+		{`"t1"`, `"t1"`},
+		{`"t1"`, `"\u0074\u0031"`},
+		{`"\u0074/é"`, `"t\/é"`},
+		{`""`, `""`},
+		{`77`, `77`},
+		{`77`, `77.0`},
+		{`77`, `7.7e1`},
+		{`-1`, `-1`},
+		{`0`, `-0`},
+		{`9007199254740993`, `9007199254740993`},
+		{`5.5`, `5.5`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.sent+" "+tt.back, func(t *testing.T) {
@@ -235,56 +240,73 @@ func sentToken(t *testing.T, r mcptest.Received) string {
 	return string(params.Meta.Token)
 }
 
-// The session's own tokens are strings, differ among running requests, from
-// callers' too, and leave the rest of the parameters alone.
+// The session's own tokens are strings, differ among running requests, and leave
+// the rest of the parameters alone.
 func TestOwnProgressTokens(t *testing.T) {
 	peer := func() *mcptest.Peer {
 		return (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Frames: []mcptest.Frame{tick(time.Second, "$TOKEN", "$ID")}, Result: echoed})
 	}
+	params := []string{"", `{}`, `{"name":"x","_meta":{}}`, `{"_meta":{"a":"b"},"name":"x"}`, ` {"x":[1]} `}
 	overBoth(t, peer, func(o over) {
-		t, p, tr := o.T, o.peer, o.transport
 		for _, v := range []mcp.Version{mcp.V20251125, mcp.V20260728} {
-			s := connect(t, tr, mcp.Options{Version: v})
-			params := []string{"", `{}`, `{"name":"x","_meta":{}}`, `{"_meta":{"a":"b"},"name":"x"}`, ` {"x":[1]} `}
-			done := make(chan struct{})
-			before := len(p.Received("tools/call"))
+			s := connect(o.T, o.transport, mcp.Options{Version: v})
+			before := len(o.peer.Received("tools/call"))
+			var calls sync.WaitGroup
 			for i := range 50 {
-				go func() {
-					defer func() { done <- struct{}{} }()
-					req := mcp.Request{Method: "tools/call", Wants: &mcp.Wants{Progress: true}}
-					if text := params[i%len(params)]; text != "" {
-						req.Params = []byte(text)
-					}
-					if i%10 == 9 {
-						req = withToken(`"p` + strconv.Itoa(i) + `"`)
-					}
-					r, err := s.Call(t.Context(), req)
+				req := mcp.Request{Method: "tools/call", Wants: &mcp.Wants{Progress: true}}
+				if text := params[i%len(params)]; text != "" {
+					req.Params = []byte(text)
+				}
+				calls.Go(func() {
+					r, err := s.Call(o.Context(), req)
 					if err != nil {
-						t.Error(err)
+						o.Error(err)
 					}
-					wantProgress(t, r, []time.Duration{time.Second})
-				}()
+					wantProgress(o.T, r, []time.Duration{time.Second})
+				})
 			}
-			for range 50 {
-				<-done
-			}
+			calls.Wait()
 			seen := map[string]bool{}
-			for _, m := range p.Received("tools/call")[before:] {
-				token := sentToken(t, m)
+			for _, m := range o.peer.Received("tools/call")[before:] {
+				token := sentToken(o.T, m)
 				if seen[token] || !strings.HasPrefix(token, `"`) {
-					t.Errorf("token %s", token)
+					o.Errorf("token %s", token)
 				}
 				seen[token] = true
-				var had map[string]json.RawMessage
-				if err := json.Unmarshal(m.Params, &had); err != nil {
-					t.Error(err)
-				}
-				if had["name"] != nil && string(had["name"]) != `"x"` && string(had["name"]) != `"echo"` {
-					t.Errorf("params %s", m.Params)
-				}
 			}
+			wantParams(o.T, params, o.peer.Received("tools/call")[before:])
 		}
 	})
+}
+
+// wantParams fails unless each of the messages has one of the parameters, apart
+// from _meta, and as many of each.
+func wantParams(t *testing.T, params []string, all []mcptest.Received) {
+	t.Helper()
+	counts := map[string]int{}
+	for i := range len(all) {
+		counts[withoutMeta(t, params[i%len(params)])]++
+	}
+	for _, m := range all {
+		counts[withoutMeta(t, string(m.Params))]--
+	}
+	for text, n := range counts {
+		if n != 0 {
+			t.Errorf("%d of %s are missing", n, text)
+		}
+	}
+}
+
+func withoutMeta(t *testing.T, params string) string {
+	t.Helper()
+	var object map[string]any
+	if params != "" {
+		if err := json.Unmarshal([]byte(params), &object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	delete(object, "_meta")
+	return fmt.Sprint(object)
 }
 
 func TestProgressTokenNeedsAnObject(t *testing.T) {
@@ -297,116 +319,6 @@ func TestProgressTokenNeedsAnObject(t *testing.T) {
 		}
 		if _, err := s.Call(t.Context(), echo); err != nil {
 			t.Error(err)
-		}
-	})
-}
-
-// Wire test 18: progress is told by its token, on whatever stream it comes: one SDK
-// sends a call's notifications now on its own stream, now on the GET stream.
-func TestProgressOnTheGetStream(t *testing.T) {
-	const own, get = false, true
-	type frame struct {
-		onGet bool
-		value string
-	}
-	tests := []struct {
-		name   string
-		frames []frame
-		sse    bool
-		count  int
-		want   map[mcp.Anomaly]int
-	}{
-		{"all there (go-sdk, JSON mode)", []frame{{get, "1"}, {get, "2"}}, false, 2, nil},
-		{"all there, SSE", []frame{{get, "1"}, {get, "2"}}, true, 2, nil},
-		{"split (mcp-go)", []frame{{own, "1"}, {get, "2"}, {own, "3"}, {get, "4"}}, true, 4, nil},
-		// Streams have no order among them, but the same value twice cannot be.
-		{"overtaken", []frame{{get, "2"}, {own, "1"}, {get, "3"}}, true, 3, nil},
-		{"twice", []frame{{get, "2"}, {own, "2"}}, true, 1, map[mcp.Anomaly]int{mcp.AnomalyProgressValue: 1}},
-		{"not increasing", []frame{{get, "2"}, {get, "1"}}, false, 1, map[mcp.Anomaly]int{mcp.AnomalyProgressValue: 1}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			overHTTP(t, func(h onHTTP) {
-				t, engine := h.T, h.engine
-				p := (&mcptest.Peer{SessionID: "s"}).On("GET", mcptest.Answer{Feed: true})
-				answer := mcptest.Answer{Result: echoed, SSE: tt.sse}
-				size := len(`{"jsonrpc":"2.0","id":2,"result":` + echoed + `}`)
-				for _, f := range tt.frames {
-					one := tick(ms, `"t"`, f.value)
-					one.OnGet = f.onGet
-					answer.Frames = append(answer.Frames, one)
-					size += len(one.JSON)
-				}
-				answer.Frames = append(answer.Frames, mcptest.Frame{Delay: ms, Raw: "\n", OnGet: true}) // all of it came
-				p.On("tools/call", answer)
-				var a mcptest.Anomalies
-				s := connect(t, serveHTTP(t, p, engine), mcp.Options{GetStream: true, OnAnomaly: a.Tell})
-				r, err := s.Call(t.Context(), withToken(`"t"`))
-				if err != nil || r.Progress != tt.count || r.Notifications != len(tt.frames) || r.BytesIn != size {
-					t.Errorf("got %+v, %v; want %d bytes", r, err, size)
-				}
-				if r.More == nil || r.More.First != r.Timing.Start+ms {
-					t.Errorf("more %+v", r.More)
-				}
-				if d := cmp.Diff(tt.want, a.Counts(), emptyIsNil); d != "" {
-					t.Errorf("anomalies (-want +got)\n%s", d)
-				}
-			})
-		})
-	}
-}
-
-// Progress on the stream of another request counts for its own, and as late when
-// that is over.
-func TestProgressOnAnotherPostStream(t *testing.T) {
-	overHTTP(t, func(h onHTTP) {
-		t, engine := h.T, h.engine
-		carrier := []mcptest.Frame{tick(2*ms, `"t"`, "1"), tick(ms, `"t"`, "2"), tick(10*ms, `"t"`, "3")}
-		p := (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Delay: 8 * ms, Result: echoed}).
-			On("prompts/get", mcptest.Answer{Frames: carrier, Result: `{}`})
-		var a mcptest.Anomalies
-		s := connect(t, serveHTTP(t, p, engine), mcp.Options{OnAnomaly: a.Tell})
-		done := make(chan mcp.Reply)
-		go func() {
-			r, err := s.Call(t.Context(), withToken(`"t"`))
-			if err != nil {
-				t.Error(err)
-			}
-			done <- r
-		}()
-		time.Sleep(ms) // virtual
-		r, err := s.Call(t.Context(), mcp.Request{Method: "prompts/get"})
-		if err != nil || r.Progress != 0 || r.Notifications != 1 || r.More != nil {
-			t.Errorf("the carrier got %+v, %v", r, err)
-		}
-		if want := len(carrier[2].JSON) + len(`{"jsonrpc":"2.0","id":3,"result":{}}`); r.BytesIn != want {
-			t.Errorf("%d bytes in for the carrier, want %d", r.BytesIn, want)
-		}
-		r = <-done
-		wantProgress(t, r, []time.Duration{3 * ms, 4 * ms})
-		if d := cmp.Diff(map[mcp.Anomaly]int{mcp.AnomalyProgressLate: 1}, a.Counts()); d != "" {
-			t.Errorf("anomalies (-want +got)\n%s", d)
-		}
-	})
-}
-
-// Progress without end is counted without end, and timed up to a bound.
-func TestMuchProgress(t *testing.T) {
-	var frames []mcptest.Frame
-	for i := range mcp.MaxGaps + 10 {
-		frames = append(frames, tick(ms, "$TOKEN", strconv.Itoa(i)))
-	}
-	peer := func() *mcptest.Peer {
-		return (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Frames: frames, Result: echoed})
-	}
-	overBoth(t, peer, func(o over) {
-		t, tr := o.T, o.transport
-		r, err := connect(t, tr, mcp.Options{}).Call(t.Context(), following(mcp.Wants{}))
-		if err != nil || r.Progress != len(frames) || r.More == nil || len(r.More.Gaps) != mcp.MaxGaps {
-			t.Fatalf("got %+v, %v", r, err)
-		}
-		if took := r.More.Last - r.More.First; took != time.Duration(len(frames)-1)*ms {
-			t.Errorf("last %v after the first", took)
 		}
 	})
 }

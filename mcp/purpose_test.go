@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// synctestStuck runs f with a session whose server has stopped reading: one line
+// overStuck runs f with a session whose server has stopped reading: one line
 // is stuck in the pipe, so that the next ones are never written.
-func synctestStuck(t *testing.T, f func(t *testing.T, s *mcp.Session)) {
+func overStuck(t *testing.T, f func(t *testing.T, s *mcp.Session)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server := &stuckServer{done: make(chan struct{})}
@@ -42,7 +42,7 @@ func purposely(total time.Duration) mcp.Request {
 // makes of it, the outcome is the same.
 func TestCancelledOnPurpose(t *testing.T) {
 	const late = `{"content":[{"type":"text","text":"context canceled"}],"isError":true}`
-	note := tick(500*ms, `"?"`, "1")
+	note := mcptest.Frame{Delay: 500 * ms, JSON: `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`}
 	tests := []struct {
 		name    string
 		answer  mcptest.Answer
@@ -65,43 +65,39 @@ func TestCancelledOnPurpose(t *testing.T) {
 					return (&mcptest.Peer{SessionID: "s"}).On("tools/call", tt.answer, mcptest.Answer{Result: echoed})
 				}
 				overBoth(t, peer, func(o over) {
-					t, p, tr := o.T, o.peer, o.transport
-					byClose := v.Features().CancelByClose && tr.Kind() == "http"
 					stopped, end := tt.stopped, tt.end
-					if byClose {
+					if closesToCancel(o, v) {
 						stopped, end = 0, sec
 					}
 					var a mcptest.Anomalies
-					s := connect(t, tr, mcp.Options{Version: v, OnAnomaly: a.Tell})
+					s := connect(o.T, o.transport, mcp.Options{Version: v, OnAnomaly: a.Tell})
 					start := time.Now()
-					r, err := s.Call(t.Context(), purposely(tt.total))
-					wantCancelled(t, r, err, sec, stopped, end)
+					r, err := s.Call(o.Context(), purposely(tt.total))
+					wantCancelled(o.T, r, err, sec, stopped, end)
 					if took := time.Since(start); took != end {
-						t.Errorf("the caller waited %v, want %v", took, end)
+						o.Errorf("the caller waited %v, want %v", took, end)
 					}
-					if r, err := s.Call(t.Context(), echo); err != nil || string(r.Result) != echoed {
-						t.Errorf("the next call: %+v, %v", r, err)
+					wantAlive(o, s, cancelsSent(o, v))
+					wantRightIDs(o, start.Add(sec))
+					want := map[mcp.Anomaly]int{}
+					if o.transport.Kind() == "stdio" && tt.name == "answer after the wait" {
+						want[mcp.AnomalyLateAnswer] = 1
 					}
-					time.Sleep(5 * sec) // virtual: for what comes late
-					cancels := p.Received("notifications/cancelled")
-					if byClose {
-						if len(cancels) != 0 {
-							t.Errorf("%d cancellations posted", len(cancels))
-						}
-					} else if len(cancels) != 1 || cancels[0].At.Sub(start) != sec || requestID(t, cancels[0]) != p.Received("tools/call")[0].ID {
-						t.Errorf("cancellations %v", cancels)
-					}
-					lateOnes := 0
-					if tr.Kind() == "stdio" && tt.name == "answer after the wait" {
-						lateOnes = 1
-					}
-					counts := a.Counts()
-					delete(counts, mcp.AnomalyProgressToken) // of the frames
-					if counts[mcp.AnomalyLateAnswer] != lateOnes || len(counts) > lateOnes {
-						t.Errorf("anomalies %v", a.Texts())
+					if d := cmp.Diff(want, a.Counts()); d != "" {
+						o.Errorf("anomalies (-want +got)\n%s", d)
 					}
 				})
 			})
+		}
+	}
+}
+
+// wantRightIDs fails unless what was cancelled at that time is the first call.
+func wantRightIDs(o over, at time.Time) {
+	o.Helper()
+	for _, c := range o.peer.Received("notifications/cancelled") {
+		if !c.At.Equal(at) || requestID(o.T, c) != o.peer.Received("tools/call")[0].ID {
+			o.Errorf("cancelled by %+v", c)
 		}
 	}
 }
@@ -295,33 +291,21 @@ func TestContextEndsAroundTheCancellation(t *testing.T) {
 				return (&mcptest.Peer{SessionID: "s"}).On("tools/call", mcptest.Answer{Silent: true}, mcptest.Answer{Result: echoed})
 			}
 			overBoth(t, peer, func(o over) {
-				t, p, tr := o.T, o.peer, o.transport
-				byClose := v.Features().CancelByClose && tr.Kind() == "http"
-				s := connect(t, tr, mcp.Options{Version: v})
-				ctx, cancel := context.WithTimeoutCause(t.Context(), after, cause)
+				s := connect(o.T, o.transport, mcp.Options{Version: v})
+				ctx, cancel := context.WithTimeoutCause(o.Context(), after, cause)
 				defer cancel()
 				r, err := s.Call(ctx, purposely(0))
 				switch {
 				case after < sec:
 					if !errors.Is(err, cause) || r.Timing.End-r.Timing.Start != after {
-						t.Errorf("got %+v, %v", r, err)
+						o.Errorf("got %+v, %v", r, err)
 					}
-				case byClose:
-					wantCancelled(t, r, err, sec, 0, sec)
+				case closesToCancel(o, v):
+					wantCancelled(o.T, r, err, sec, 0, sec)
 				default:
-					wantCancelled(t, r, err, sec, 0, after)
+					wantCancelled(o.T, r, err, sec, 0, after)
 				}
-				if _, err := s.Call(t.Context(), echo); err != nil {
-					t.Errorf("the next call: %v", err)
-				}
-				time.Sleep(5 * sec) // virtual
-				want := 1
-				if byClose {
-					want = 0
-				}
-				if n := len(p.Received("notifications/cancelled")); n != want {
-					t.Errorf("%d cancellations, want %d", n, want)
-				}
+				wantAlive(o, s, cancelsSent(o, v))
 			})
 		}
 	}

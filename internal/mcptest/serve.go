@@ -81,9 +81,21 @@ func (p *Peer) writeHTTP(w http.ResponseWriter, req *http.Request, a *Answer, r 
 	if stream {
 		write(": ok\n\n") // sends the header even when no frame is due yet
 	}
+	if !p.writeFrames(req.Context(), a, r, write) {
+		return
+	}
+	if stream && message != "" {
+		message = "data: " + message + "\n\n"
+	}
+	write(fill(a.Raw, r) + message)
+}
+
+// writeFrames writes the frames of an answer, or all that other answers have for
+// the GET stream; false when the client went.
+func (p *Peer) writeFrames(ctx context.Context, a *Answer, r Received, write func(text string)) bool {
 	for _, f := range a.Frames {
-		if !pause(req.Context(), f.Delay) {
-			return
+		if !pause(ctx, f.Delay) {
+			return false
 		}
 		if !f.OnGet {
 			write(f.event(r))
@@ -91,22 +103,19 @@ func (p *Peer) writeHTTP(w http.ResponseWriter, req *http.Request, a *Answer, r 
 		}
 		select {
 		case p.feeding() <- f.event(r):
-		case <-req.Context().Done():
-			return
+		case <-ctx.Done():
+			return false
 		}
 	}
 	for a.Feed {
 		select {
 		case event := <-p.feeding():
 			write(event)
-		case <-req.Context().Done():
-			return
+		case <-ctx.Done():
+			return false
 		}
 	}
-	if stream && message != "" {
-		message = "data: " + message + "\n\n"
-	}
-	write(fill(a.Raw, r) + message)
+	return true
 }
 
 func (f *Frame) event(r Received) string {
