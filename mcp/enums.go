@@ -84,11 +84,13 @@ type TimeoutKind int32
 const (
 	// TimeoutTotal is Request.Timeout.
 	TimeoutTotal TimeoutKind = iota + 1
+	// TimeoutIdle is Wants.IdleTimeout.
+	TimeoutIdle
 
 	timeoutEnd
 )
 
-var timeoutNames = [...]string{"", "request timeout"}
+var timeoutNames = [...]string{"", "request timeout", "idle timeout"}
 
 // String returns the limit's name.
 func (k TimeoutKind) String() string { return name(timeoutNames[:], int(k)) }
@@ -148,6 +150,15 @@ const (
 	// AnomalyToolHeaders is a tool that breaks the rules for headers from its
 	// arguments, or a list of tools that could not be had for them.
 	AnomalyToolHeaders
+	// AnomalyProgressToken is a progress notification with a token that no request
+	// had, or with none.
+	AnomalyProgressToken
+	// AnomalyProgressLate is a progress notification for a request that is over. When
+	// it came on another stream than the answer, it may have been sent before.
+	AnomalyProgressLate
+	// AnomalyProgressValue is a progress notification whose value does not increase
+	// within its stream, came before, or is no number.
+	AnomalyProgressValue
 
 	anomalyEnd
 )
@@ -158,6 +169,7 @@ var anomalyNames = [...]string{
 	"get_stream_lost", "odd_status", "oversized", "batch", "reply_dropped", "cancel_failed",
 	"close_failed", "killed", "stale_connection", "server_request_flood", "server_request_twice",
 	"tool_headers",
+	"progress_token", "progress_late", "progress_value",
 }
 
 // String returns the anomaly's name as it stands in results.

@@ -36,6 +36,7 @@ type exchange struct {
 	first   time.Duration // first event with data, negative before
 	end     time.Duration // negative before
 	stamps  stamps
+	track   *tracker // nil for a plain request
 	reply   Reply
 
 	// Kept from one exchange to the next.
@@ -108,8 +109,11 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 		return err // an answer of some sort had arrived, or the connection failed
 	}
 	// initialize must not be cancelled (specification, basic/utilities/cancellation).
-	if x.stamps.sent >= 0 && !x.rules.CancelByClose && x.req.Method != "initialize" {
-		x.conn.cancelRequest(x.id, reason)
+	if x.stamps.sent >= 0 && x.req.Method != "initialize" {
+		x.conn.givenUp.add(x.id)
+		if !x.rules.CancelByClose {
+			x.conn.cancelRequest(x.id, reason)
+		}
 	}
 	return err
 }
@@ -121,6 +125,9 @@ func (x *exchange) run(ctx context.Context) error {
 	x.session = x.rules.ServerSession && c.session.Load() != nil
 	x.request = httpRequest{
 		method: "POST", header: c.postHeader(x.rules), extra: x.methodHeaders(), body: x.out, limit: x.req.Timeout,
+	}
+	if x.track != nil {
+		x.request.bounds = x.track.bounds
 	}
 	resp, err := c.engine.do(ctx, &x.request, &x.stamps)
 	c.sentFrame(&x.request, &x.stamps, ChannelPost)
@@ -268,7 +275,7 @@ func (x *exchange) readStream(resp response) error {
 		done, err := x.event(&ev)
 		if done {
 			x.end = now
-			x.drain(resp)
+			x.drain(resp, events)
 		}
 		if done || err != nil {
 			return err
@@ -325,9 +332,10 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 		c.inbox.request(&m)
 		return false, nil
 	case kindNotification:
-		x.reply.Notifications++
 		if c.inbox.notification(&m) {
-			x.reply.Progress++
+			x.progress(&m, len(data))
+		} else {
+			x.reply.Notifications++
 		}
 		return false, nil
 	case kindOther:
@@ -337,9 +345,12 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 	}
 	// An error without an id on our own stream can only be about our request.
 	if id, ok := m.numericID(); (!ok || id != x.id) && (!m.anonymous() || m.err == nil) {
-		c.o.OnAnomaly(AnomalyUnknownID, excerpt(data))
+		c.o.OnAnomaly(c.givenUp.unexpected(id, ok), excerpt(data))
 		x.foreign = true
 		return false, nil
+	}
+	if x.track != nil {
+		c.tokens.end(x.track)
 	}
 	if err = m.answer(data, x.reply.HTTPStatus); err == nil {
 		x.reply.take(&m, x.req.ResultBuf)
@@ -349,12 +360,18 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 
 // drain reads what is left of a stream after the answer, so that the connection
 // can be used again. Servers that leave their streams open make it close instead.
-func (x *exchange) drain(resp response) {
+func (x *exchange) drain(resp response, events *sse.Reader) {
 	c := x.conn
 	if c.drainMisses.Load() >= maxDrainMisses {
 		return
 	}
-	if resp.drain(drainLimit) {
+	var ended bool
+	if x.track != nil && x.track.key != "" {
+		ended = x.afterwards(resp, events)
+	} else {
+		ended = resp.drain(drainLimit)
+	}
+	if ended {
 		c.drainMisses.Store(0)
 		return
 	}

@@ -175,10 +175,12 @@ func (g *getStream) message(data []byte) {
 	case kindRequest:
 		g.conn.inbox.request(&m)
 	case kindNotification:
-		g.conn.inbox.notification(&m)
+		if g.conn.inbox.notification(&m) {
+			g.conn.tokens.take(&m, len(data), 0)
+		}
 	case kindResponse:
 		// Answers come here only on a resumed stream, which we do not ask for.
-		g.tell(AnomalyUnknownID, excerpt(data))
+		g.tell(g.conn.givenUp.unexpected(m.numericID()), excerpt(data))
 	case kindOther:
 		g.tell(AnomalyOddEvent, excerpt(data))
 	}

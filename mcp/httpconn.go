@@ -35,6 +35,8 @@ type httpConn struct {
 	lost        atomic.Bool // the server does not know the session any more
 	closing     atomic.Bool
 	drainMisses atomic.Int32 // streams in a row that stayed open after the answer
+	tokens      tokens
+	givenUp     givenUp
 
 	// life ends when Close has done its part; it is the context of what the Conn
 	// does by itself and that no caller's context governs.
@@ -53,6 +55,7 @@ func newHTTPConn(ctx context.Context, e engine, name Engine, o Options) *httpCon
 	c.life, c.endLife = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.endStream = func(error) {}
 	c.inbox = newInbox(&c.o, c.env, c.replyToServer, c.answerServer)
+	c.tokens.o, c.tokens.env = &c.o, c.env
 	return c
 }
 
@@ -79,12 +82,14 @@ func (c *httpConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 	if c.closing.Load() {
 		return x.finish(closedError())
 	}
-	var err error
-	if x.out, err = x.rules.appendRequest(x.out[:0], x.id, &x.req); err != nil {
-		return x.finish(err)
+	err := x.prepare()
+	if err == nil {
+		err = x.run(ctx)
 	}
-	x.reply.BytesOut = len(x.out)
-	if err = x.run(ctx); err != nil {
+	switch {
+	case x.track != nil:
+		err = x.conclude(ctx, err)
+	case err != nil:
 		x.stampEnd()
 		err = x.explain(ctx, err)
 	}

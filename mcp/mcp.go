@@ -43,7 +43,7 @@ type Reply struct {
 	HTTPStatus    int // 0 on stdio, or when no status line arrived
 	Rounds        int // exchanges made, normally 1
 	Notifications int // received for this request
-	Progress      int // progress notifications among them (stdio: told by their token)
+	Progress      int // progress notifications among them, told by their token, those in order
 	// More is what only some replies have; nil is none of it.
 	More *More
 

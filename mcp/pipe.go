@@ -16,8 +16,6 @@ const (
 	// lastWords is how long we wait for what usually goes with a broken pipe: the
 	// exit of the process, the end of its output.
 	lastWords = time.Second
-	// maxGivenUp is of how many requests given up a late answer is still known as one.
-	maxGivenUp = 1024
 	// maxReplies is how many lines may wait to be written that nobody waits for: pings
 	// that come in one go are all answered.
 	maxReplies = 1024
@@ -87,18 +85,28 @@ func (c *router) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 		return Reply{Rounds: 1, Timing: Timing{Start: began, FirstByte: began, End: began}}, gaveUp(ctx)
 	}
 	k := c.begin(&req)
-	line, err := c.env.current().appendRequest(k.line[:0], k.id, &req)
+	err := c.follow(k, &req)
 	if err == nil {
-		k.line = line
-		k.reply.BytesOut = len(line)
-		if err = c.carrier.send(ctx, k, req.Timeout); err == nil {
-			err = c.await(ctx, k, req.Timeout)
-		}
+		k.line, err = c.env.current().appendRequest(k.line[:0], k.id, &req)
+	}
+	if err == nil {
+		k.reply.BytesOut = len(k.line)
+		err = c.carrier.send(ctx, k, req.Timeout)
+	}
+	switch {
+	case err != nil:
+	case k.track != nil && k.track.bounds != nil:
+		err = c.awaitWithin(ctx, k, k.track.bounds)
+	default:
+		err = c.await(ctx, k, req.Timeout)
 	}
 	if err != nil && !c.giveUp(ctx, k, req.Method, err) {
 		k.err, k.end = err, c.endOf(err)
 	}
 	reply, err := k.finish(began)
+	if k.track != nil {
+		err = c.conclude(k, &reply, err)
+	}
 	c.recycle(k)
 	return reply, err
 }
@@ -144,7 +152,7 @@ func (c *router) sent(k *call, limit time.Duration) time.Duration {
 // initialize must not be cancelled (specification, basic/utilities/cancellation).
 // It reports whether the answer came at this very moment.
 func (c *router) giveUp(ctx context.Context, k *call, method string, err error) (answered bool) {
-	if answered, cancel := c.abandon(k); answered || !cancel || method == "initialize" {
+	if answered, cancel := c.abandon(k); answered || !cancel || method == "initialize" || k.track.told() {
 		return answered
 	}
 	_, late := errors.AsType[*TimeoutError](err)
@@ -168,13 +176,7 @@ func (c *router) abandon(k *call) (answered, cancel bool) {
 	if c.carrier.unsend(k) || k.sent < 0 || c.dead != nil {
 		return false, false
 	}
-	if len(c.givenUp) >= maxGivenUp {
-		for old := range c.givenUp {
-			delete(c.givenUp, old)
-			break
-		}
-	}
-	c.givenUp[k.id] = struct{}{}
+	c.givenUp.add(k.id)
 	return false, true
 }
 
@@ -332,6 +334,7 @@ func (c *pipeConn) join(batch []byte, notes []*outgoing) ([]byte, []*outgoing) {
 		switch {
 		case m.call != nil:
 			m.call.sent = now
+			m.call.track.begin(now)
 		case m.detached:
 			c.detached--
 		default:

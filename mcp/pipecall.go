@@ -18,9 +18,9 @@ type outgoing struct {
 type call struct {
 	outgoing
 	id    int64
-	token string
 	buf   []byte        // Request.ResultBuf
 	sent  time.Duration // negative before
+	track *tracker      // nil for a plain request
 
 	posting *posting // of HTTP+SSE
 
@@ -114,7 +114,6 @@ func (t *callTable) remove(k *call) {
 
 // begin registers a call before it can possibly be answered.
 func (c *router) begin(req *Request) *call {
-	token := progressToken(req.Params)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var k *call
@@ -125,12 +124,9 @@ func (c *router) begin(req *Request) *call {
 		k = &call{done: make(chan struct{}, 1)}
 		k.call = k
 	}
-	k.token, k.buf, k.sent = token, req.ResultBuf, -1
+	k.buf, k.sent = req.ResultBuf, -1
 	k.reply.Rounds = 1
 	c.calls.add(k, c.env.nextID)
-	if token != "" {
-		c.tokens[token] = k
-	}
 	return k
 }
 
@@ -140,8 +136,8 @@ func (c *router) remove(k *call) bool {
 		return false
 	}
 	c.calls.remove(k)
-	if k.token != "" && c.tokens[k.token] == k {
-		delete(c.tokens, k.token)
+	if k.track != nil {
+		c.tokens.end(k.track)
 	}
 	return true
 }

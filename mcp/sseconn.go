@@ -168,6 +168,7 @@ func (c *sseConn) setSent(k *call, at time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k.sent = at
+	k.track.begin(at)
 }
 
 // posted notes what the POST of k was like and reports whether the answer is there.

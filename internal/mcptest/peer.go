@@ -24,6 +24,7 @@ type Peer struct {
 	scripts  map[string][]Answer
 	received []Received
 	replies  map[string]chan struct{} // by id: the client answered
+	feed     chan string              // see Frame.OnGet
 }
 
 // Received is one message the peer got, or one GET or DELETE.
@@ -59,6 +60,8 @@ type Answer struct {
 	Silent bool
 	// Hold keeps an HTTP stream open until the client goes.
 	Hold bool
+	// Feed keeps a GET stream open for the frames that other answers have for it.
+	Feed bool
 	// Cut breaks the connection after what was written: the socket, or both pipes.
 	// Over HTTP+SSE it is the stream's.
 	Cut bool
@@ -76,6 +79,8 @@ type Frame struct {
 	// Await is the id, as JSON text, of a request in the frame: the peer goes on
 	// when the client has answered it.
 	Await string
+	// OnGet sends it, over HTTP, on the GET stream with a Feed, of which there is one.
+	OnGet bool
 }
 
 // Versions lists the five protocol versions, newest first.
@@ -91,6 +96,16 @@ func (p *Peer) On(method string, answers ...Answer) *Peer {
 	}
 	p.scripts[method] = answers
 	return p
+}
+
+// feeding returns the channel to the GET stream with a Feed.
+func (p *Peer) feeding() chan string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.feed == nil {
+		p.feed = make(chan string)
+	}
+	return p.feed
 }
 
 // Received returns what came so far, only the given methods if there are any.
