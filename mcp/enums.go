@@ -132,6 +132,9 @@ const (
 	// AnomalyStaleConnection is a kept-alive HTTP connection that the server had
 	// closed; the request was sent again over a new one.
 	AnomalyStaleConnection
+	// AnomalyResumed is the stream of a request that ended before the answer and was
+	// taken up again; counted each time.
+	AnomalyResumed
 
 	anomalyEnd
 )
@@ -140,7 +143,7 @@ var anomalyNames = [...]string{
 	"", "stdout_noise", "unknown_id", "duplicate_answer", "late_answer", "unknown_notification",
 	"server_request_refused", "server_request_forbidden", "odd_event", "get_stream_refused",
 	"get_stream_lost", "odd_status", "oversized", "batch", "reply_dropped", "cancel_failed",
-	"close_failed", "killed", "stale_connection",
+	"close_failed", "killed", "stale_connection", "resumed",
 }
 
 // String returns the anomaly's name as it stands in results.

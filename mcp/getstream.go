@@ -95,16 +95,9 @@ func (g *getStream) run(ctx context.Context, sent chan<- struct{}) {
 // once opens one stream and reads it to its end. again tells whether another
 // one may be opened; err is why this one ended.
 func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err error) {
-	c := g.conn
-	r := c.env.current()
-	header := c.appendState([]headerField{{"Accept", "text/event-stream"}}, r)
-	if g.lastID != "" {
-		header = append(header, headerField{"Last-Event-ID", g.lastID})
-	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var t stamps
-	resp, err := c.engine.do(ctx, &httpRequest{method: "GET", header: header, onWrote: onWrote}, &t)
+	resp, err := g.conn.get(ctx, g.conn.env.current(), g.lastID, onWrote)
 	if err != nil {
 		return true, err
 	}
@@ -123,6 +116,24 @@ func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err e
 	return g.read(resp)
 }
 
+// get asks for a stream, for one that begins after the event lastID unless that is empty.
+func (c *httpConn) get(ctx context.Context, r *rules, lastID string, onWrote func()) (response, error) {
+	header := c.appendState([]headerField{{"Accept", "text/event-stream"}}, r)
+	if lastID != "" {
+		header = append(header, headerField{"Last-Event-ID", lastID})
+	}
+	return c.engine.do(ctx, &httpRequest{method: "GET", header: header, onWrote: onWrote}, &stamps{})
+}
+
+// resumable returns the id that ev gives the stream, if it gives one. An id that
+// no header can carry is as good as none.
+func resumable(ev *sse.Event) (id string, ok bool) {
+	if strings.ContainsFunc(ev.ID, isControl) {
+		return "", ev.HasID
+	}
+	return ev.ID, ev.HasID
+}
+
 func (g *getStream) read(resp response) (again bool, err error) {
 	events := sse.NewReader(resp, int(g.conn.o.Limits.MessageBytes))
 	for {
@@ -130,8 +141,8 @@ func (g *getStream) read(resp response) (again bool, err error) {
 		if err != nil {
 			return true, err
 		}
-		if ev.HasID && !strings.ContainsAny(ev.ID, "\r\n") {
-			g.lastID = ev.ID
+		if id, ok := resumable(&ev); ok {
+			g.lastID = id
 		}
 		if ev.Retry >= 0 {
 			g.retry = min(ev.Retry, lastRetry)

@@ -83,7 +83,10 @@ func (c *httpConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 		return x.finish(err)
 	}
 	x.reply.BytesOut = len(x.out)
-	if err = x.run(ctx); err != nil {
+	if err = x.run(ctx); err != nil && x.broken {
+		err = x.resume(ctx, err)
+	}
+	if err != nil {
 		x.stampEnd()
 		err = x.explain(ctx, err)
 	}
