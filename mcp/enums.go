@@ -38,6 +38,8 @@ const (
 	FaultTask
 	// FaultCursor is a nextCursor that is no string, or one seen before.
 	FaultCursor
+	// FaultNoAck is a subscription that ended in order before it was acknowledged.
+	FaultNoAck
 
 	faultEnd
 )
@@ -45,7 +47,7 @@ const (
 var faultNames = [...]string{
 	"", "bad_json", "bad_jsonrpc", "result_and_error", "no_result_no_error", "bad_error",
 	"bad_result", "foreign_id", "no_answer", "content_type", "content_encoding", "batch", "bad_http",
-	"result_type", "input_required", "task", "cursor",
+	"result_type", "input_required", "task", "cursor", "no_ack",
 }
 
 // String returns the fault's name.
@@ -135,6 +137,20 @@ const (
 	// AnomalyResumed is the stream of a request that ended before the answer and was
 	// taken up again; counted each time.
 	AnomalyResumed
+	// AnomalyUnaskedNotification is a notification about a change that belongs to no
+	// subscription, or that the version does not allow where it came.
+	AnomalyUnaskedNotification
+	// AnomalyNotificationDropped is a notification that was kept for a caller who did
+	// not take it before too many others came.
+	AnomalyNotificationDropped
+	// AnomalySubscriptionPartly is a subscription of which the server acknowledged
+	// only a part.
+	AnomalySubscriptionPartly
+	// AnomalyListenReopened is the stream of a subscription that ended without a
+	// result and is opened again; counted each time.
+	AnomalyListenReopened
+	// AnomalyListenLost is a subscription given up after repeated failures.
+	AnomalyListenLost
 
 	anomalyEnd
 )
@@ -144,6 +160,7 @@ var anomalyNames = [...]string{
 	"server_request_refused", "server_request_forbidden", "odd_event", "get_stream_refused",
 	"get_stream_lost", "odd_status", "oversized", "batch", "reply_dropped", "cancel_failed",
 	"close_failed", "killed", "stale_connection", "resumed",
+	"unasked_notification", "notification_dropped", "subscription_partly", "listen_reopened", "listen_lost",
 }
 
 // String returns the anomaly's name as it stands in results.

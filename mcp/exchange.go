@@ -89,6 +89,15 @@ func (x *exchange) finish(err error) (Reply, error) {
 	return x.reply, err
 }
 
+// soFar returns what is known of an exchange whose answer is not there yet.
+func (x *exchange) soFar() (Reply, bool) {
+	r := x.reply
+	r.Timing.Start = or(x.stamps.sent, x.stamps.began)
+	r.Timing.Connect = x.stamps.connect
+	r.Timing.FirstByte = max(or(x.first, x.stamps.first), r.Timing.Start)
+	return r, true
+}
+
 func (x *exchange) stampEnd() {
 	if x.end < 0 {
 		x.end = x.conn.o.now()
@@ -329,6 +338,7 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 		if c.inbox.notification(&m) {
 			x.reply.Progress++
 		}
+		c.o.post.deliver(&m, data, x.req.listening())
 		return false, nil
 	case kindOther:
 		c.o.OnAnomaly(AnomalyOddEvent, excerpt(data))

@@ -183,6 +183,7 @@ func (g *getStream) message(data []byte) {
 		g.conn.inbox.request(&m)
 	case kindNotification:
 		g.conn.inbox.notification(&m)
+		g.conn.o.post.deliver(&m, data, nil)
 	case kindResponse:
 		// Answers come here only on a resumed stream, which we do not ask for.
 		g.tell(AnomalyUnknownID, excerpt(data))

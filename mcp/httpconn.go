@@ -57,6 +57,12 @@ func newHTTPConn(ctx context.Context, e engine, name Engine, o Options) *httpCon
 
 func (c *httpConn) isOver() bool { return c.lost.Load() }
 
+// lose notes that the server does not know the session any more.
+func (c *httpConn) lose(err error) {
+	c.lost.Store(true)
+	c.o.post.end(err)
+}
+
 // SetVersion implements Conn.
 func (c *httpConn) SetVersion(v Version) { c.env.setVersion(v) }
 
@@ -83,6 +89,9 @@ func (c *httpConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 		return x.finish(err)
 	}
 	x.reply.BytesOut = len(x.out)
+	if l := x.req.listening(); l != nil {
+		l.started(x.id, true, x.soFar)
+	}
 	if err = x.run(ctx); err != nil && x.broken {
 		err = x.resume(ctx, err)
 	}

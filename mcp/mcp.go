@@ -67,6 +67,8 @@ type Wants struct {
 	// LogLevel, unless empty, is the level from which on the server may send log
 	// messages for this request. Only 2026-07-28 has it; others ignore it.
 	LogLevel string
+
+	listen *listening // the request opens a subscription
 }
 
 // More is what some requests bring beside their answer.
@@ -144,6 +146,8 @@ type Options struct {
 	// OnAnomaly, if set, is told of each legal oddity or harmless breach. It
 	// may be called from any goroutine and must not block.
 	OnAnomaly func(kind Anomaly, detail string)
+
+	post *post // of the session, nil when there is none
 }
 
 // Implementation names a client or server.

@@ -146,7 +146,8 @@ func (c *pipeConn) sent(k *call, limit time.Duration) time.Duration {
 // cancelled (specification, basic/utilities/cancellation). It reports whether the
 // answer came at this very moment.
 func (c *pipeConn) giveUp(ctx context.Context, k *call, method string) (answered bool) {
-	if answered, cancel := c.abandon(k); answered || !cancel || method == "initialize" {
+	answered, cancel := c.abandon(k)
+	if answered || !cancel || method == "initialize" || errors.Is(context.Cause(ctx), errServerEnded) {
 		return answered
 	}
 	reason := "timeout"
@@ -251,6 +252,7 @@ func (c *pipeConn) failAt(at time.Duration, err error) {
 	if c.dead == nil {
 		c.dead, c.deadAt = err, at
 		close(c.down)
+		c.o.post.end(err)
 	}
 }
 

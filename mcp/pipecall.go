@@ -17,6 +17,7 @@ type call struct {
 	id    int64
 	token string
 	buf   []byte        // Request.ResultBuf
+	opens *listening    // the subscription that the request opens, or nil
 	sent  time.Duration // negative before
 
 	done    chan struct{} // has room for the one word that the answer is there
@@ -121,8 +122,13 @@ func (c *pipeConn) begin(req *Request) *call {
 		k.call = k
 	}
 	k.token, k.buf, k.sent = token, req.ResultBuf, -1
+	k.opens = req.listening()
 	k.reply.Rounds = 1
 	c.calls.add(k, c.env.nextID)
+	if k.opens != nil {
+		id := k.id
+		k.opens.started(id, false, func() (Reply, bool) { return c.soFar(id) })
+	}
 	if token != "" {
 		c.tokens[token] = k
 	}
@@ -156,6 +162,20 @@ func (c *pipeConn) recycle(k *call) {
 	c.free = append(c.free, k)
 }
 
+// soFar returns what is known of a call that has no answer yet; false when it was
+// not sent.
+func (c *pipeConn) soFar(id int64) (Reply, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.calls.find(id)
+	if k == nil || k.sent < 0 {
+		return Reply{}, false
+	}
+	r := k.reply
+	r.Timing.Start = k.sent
+	return r, true
+}
+
 // settle gives the call of that id its answer; false when there is none that was
 // sent. m is nil when the answer is err.
 func (c *pipeConn) settle(id int64, t *textLine, size int, m *message, err error) bool {
@@ -167,6 +187,9 @@ func (c *pipeConn) settle(id int64, t *textLine, size int, m *message, err error
 	}
 	c.remove(k)
 	k.first, k.end, k.answered = t.first, t.end, true
+	if k.opens != nil {
+		k.opens.answered()
+	}
 	k.reply.BytesIn += size
 	if k.err = err; err == nil {
 		k.reply.take(m, k.buf)

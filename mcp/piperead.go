@@ -80,6 +80,7 @@ func (c *pipeConn) message(t *textLine, data []byte, fault error) {
 		if progress {
 			c.countProgress(&m, len(data))
 		}
+		c.o.post.deliver(&m, data, nil)
 	}
 }
 
@@ -131,6 +132,7 @@ func (c *pipeConn) response(t *textLine, m *message, data []byte, fault error) {
 		return
 	}
 	switch {
+	case c.o.post.tolerates(id):
 	case c.wasGivenUp(id):
 		c.o.OnAnomaly(AnomalyLateAnswer, excerpt(data))
 	case id >= 1 && id <= c.env.lastID.Load():
