@@ -33,6 +33,9 @@ type exchange struct {
 	id      int64
 	session bool          // the request carried a server session
 	foreign bool          // an answer to another id came
+	broken  bool          // the stream ended before the answer
+	lastID  string        // of the last event of the stream that had one
+	retry   time.Duration // how long the server wishes us to wait then, 0 when it has no wish
 	first   time.Duration // first event with data, negative before
 	end     time.Duration // negative before
 	stamps  stamps
@@ -85,6 +88,15 @@ func (x *exchange) finish(err error) (Reply, error) {
 	first := or(x.first, or(x.stamps.first, t.End))
 	t.FirstByte = min(max(first, t.Start), t.End)
 	return x.reply, err
+}
+
+// soFar returns what is known of an exchange whose answer is not there yet.
+func (x *exchange) soFar() (Reply, bool) {
+	r := x.reply
+	r.Timing.Start = or(x.stamps.sent, x.stamps.began)
+	r.Timing.Connect = x.stamps.connect
+	r.Timing.FirstByte = max(or(x.first, x.stamps.first), r.Timing.Start)
+	return r, true
 }
 
 func (x *exchange) stampEnd() {
@@ -144,7 +156,7 @@ func (x *exchange) run(ctx context.Context) error {
 		return err
 	}
 	c.keepSession(x, resp)
-	if coding := resp.header("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+	if coding := resp.header("Content-Encoding"); !isIdentity(coding) {
 		c.answerFrame(resp, x.stamps.first, ChannelPost, nil)
 		return &ProtocolError{Kind: FaultContentEncoding, Detail: coding}
 	}
@@ -179,6 +191,9 @@ func (x *exchange) methodHeaders() []headerField {
 	}
 	return h
 }
+
+// isIdentity reports whether a Content-Encoding leaves the body as it is.
+func isIdentity(coding string) bool { return coding == "" || strings.EqualFold(coding, "identity") }
 
 // mediaType returns the type of a Content-Type value without its parameters.
 func mediaType(value string) string {
@@ -259,10 +274,17 @@ func (x *exchange) readStream(resp response) error {
 		case errors.Is(err, sse.ErrTooLong):
 			return &LimitError{Limit: LimitMessage, Max: limits.MessageBytes}
 		case errors.Is(err, io.EOF):
+			x.broken = true
 			return &ProtocolError{Kind: FaultNoAnswer, Detail: "the stream ended without the answer"}
 		case err != nil:
-			return resp.fault(err)
-		case len(ev.Data) == 0:
+			err = resp.fault(err)
+			_, x.broken = errors.AsType[*TransportError](err)
+			return err
+		}
+		if ev.HasID || ev.Retry >= 0 {
+			x.cursor(&ev)
+		}
+		if len(ev.Data) == 0 {
 			x.conn.eventFrame(&ev, ChannelEvent)
 			continue // priming, close and the like
 		}
@@ -337,6 +359,7 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 		} else {
 			x.reply.Notifications++
 		}
+		c.o.post.deliver(&m, data, x.req.listening())
 		return false, nil
 	case kindOther:
 		c.o.OnAnomaly(AnomalyOddEvent, excerpt(data))

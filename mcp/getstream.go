@@ -95,23 +95,13 @@ func (g *getStream) run(ctx context.Context, sent chan<- struct{}) {
 // once opens one stream and reads it to its end. again tells whether another
 // one may be opened; err is why this one ended.
 func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err error) {
-	c := g.conn
-	r := c.env.current()
-	header := c.appendState([]headerField{{"Accept", "text/event-stream"}}, r)
-	if g.lastID != "" {
-		header = append(header, headerField{"Last-Event-ID", g.lastID})
-	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var t stamps
-	m := httpRequest{method: "GET", header: header, onWrote: onWrote}
-	resp, err := c.engine.do(ctx, &m, &t)
-	c.sentFrame(&m, &t, ChannelGet)
+	resp, err := g.conn.get(ctx, g.conn.env.current(), g.lastID, onWrote)
 	if err != nil {
 		return true, err
 	}
 	defer closeBody(resp)
-	c.answerFrame(resp, t.first, ChannelGet, nil)
 	if resp.status()/100 == 5 {
 		return true, &HTTPError{Status: resp.status(), Body: beginning(resp)}
 	}
@@ -126,6 +116,30 @@ func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err e
 	return g.read(resp)
 }
 
+// get asks for a stream, for one that begins after the event lastID unless that is empty.
+func (c *httpConn) get(ctx context.Context, r *rules, lastID string, onWrote func()) (response, error) {
+	header := c.appendState([]headerField{{"Accept", "text/event-stream"}}, r)
+	if lastID != "" {
+		header = append(header, headerField{"Last-Event-ID", lastID})
+	}
+	m, t := httpRequest{method: "GET", header: header, onWrote: onWrote}, noStamps()
+	resp, err := c.engine.do(ctx, &m, &t)
+	c.sentFrame(&m, &t, ChannelGet)
+	if err == nil {
+		c.answerFrame(resp, t.first, ChannelGet, nil)
+	}
+	return resp, err
+}
+
+// resumable returns the id that ev gives the stream, if it gives one. An id that
+// no header can carry is as good as none.
+func resumable(ev *sse.Event) (id string, ok bool) {
+	if strings.ContainsFunc(ev.ID, isControl) {
+		return "", ev.HasID
+	}
+	return ev.ID, ev.HasID
+}
+
 func (g *getStream) read(resp response) (again bool, err error) {
 	events := sse.NewReader(resp, int(g.conn.o.Limits.MessageBytes))
 	for {
@@ -133,8 +147,8 @@ func (g *getStream) read(resp response) (again bool, err error) {
 		if err != nil {
 			return true, err
 		}
-		if ev.HasID && !strings.ContainsAny(ev.ID, "\r\n") {
-			g.lastID = ev.ID
+		if id, ok := resumable(&ev); ok {
+			g.lastID = id
 		}
 		g.conn.eventFrame(&ev, ChannelGet)
 		if ev.Retry >= 0 {
@@ -178,6 +192,7 @@ func (g *getStream) message(data []byte) {
 		if g.conn.inbox.notification(&m) {
 			g.conn.tokens.take(&m, len(data), 0)
 		}
+		g.conn.o.post.deliver(&m, data, nil)
 	case kindResponse:
 		// Answers come here only on a resumed stream, which we do not ask for.
 		g.tell(g.conn.givenUp.unexpected(m.numericID()), excerpt(data))

@@ -61,6 +61,12 @@ func newHTTPConn(ctx context.Context, e engine, name Engine, o Options) *httpCon
 
 func (c *httpConn) isOver() bool { return c.lost.Load() }
 
+// lose notes that the server does not know the session any more.
+func (c *httpConn) lose(err error) {
+	c.lost.Store(true)
+	c.o.post.end(err)
+}
+
 // SetVersion implements Conn.
 func (c *httpConn) SetVersion(v Version) { c.env.setVersion(v) }
 
@@ -84,7 +90,13 @@ func (c *httpConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 	}
 	err := x.prepare()
 	if err == nil {
+		if l := x.req.listening(); l != nil {
+			l.started(x.id, true, x.soFar)
+		}
 		err = x.run(ctx)
+	}
+	if err != nil && x.broken {
+		err = x.resume(ctx, err)
 	}
 	switch {
 	case x.track != nil:

@@ -67,6 +67,8 @@ type Wants struct {
 	// LogLevel, unless empty, is the level from which on the server may send log
 	// messages for this request. Only 2026-07-28 has it; others ignore it.
 	LogLevel string
+
+	listen *listening // the request opens a subscription
 }
 
 // More is what some requests bring beside their answer.
@@ -154,6 +156,8 @@ type Options struct {
 	// It may be called from any goroutine, one call at a time for each exchange
 	// but not for each session, and must not block.
 	OnFrame func(Frame)
+
+	post *post // of the session, nil when there is none
 }
 
 // Implementation names a client or server.

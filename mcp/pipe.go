@@ -152,7 +152,8 @@ func (c *router) sent(k *call, limit time.Duration) time.Duration {
 // initialize must not be cancelled (specification, basic/utilities/cancellation).
 // It reports whether the answer came at this very moment.
 func (c *router) giveUp(ctx context.Context, k *call, method string, err error) (answered bool) {
-	if answered, cancel := c.abandon(k); answered || !cancel || method == "initialize" || k.track.told() {
+	answered, cancel := c.abandon(k)
+	if answered || !cancel || method == "initialize" || k.track.told() || errors.Is(context.Cause(ctx), errServerEnded) {
 		return answered
 	}
 	_, late := errors.AsType[*TimeoutError](err)
@@ -254,6 +255,7 @@ func (c *router) failAt(at time.Duration, err error) {
 		c.dead, c.deadAt = err, at
 		close(c.down)
 		c.inbox.desk.stop(err)
+		c.o.post.end(err)
 	}
 }
 

@@ -19,6 +19,7 @@ type call struct {
 	outgoing
 	id    int64
 	buf   []byte        // Request.ResultBuf
+	opens *listening    // the subscription that the request opens, or nil
 	sent  time.Duration // negative before
 	track *tracker      // nil for a plain request
 
@@ -125,8 +126,13 @@ func (c *router) begin(req *Request) *call {
 		k.call = k
 	}
 	k.buf, k.sent = req.ResultBuf, -1
+	k.opens = req.listening()
 	k.reply.Rounds = 1
 	c.calls.add(k, c.env.nextID)
+	if k.opens != nil {
+		id := k.id
+		k.opens.started(id, false, func() (Reply, bool) { return c.soFar(id) })
+	}
 	return k
 }
 
@@ -157,6 +163,20 @@ func (c *router) recycle(k *call) {
 	c.free = append(c.free, k)
 }
 
+// soFar returns what is known of a call that has no answer yet; false when it was
+// not sent.
+func (c *router) soFar(id int64) (Reply, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.calls.find(id)
+	if k == nil || k.sent < 0 {
+		return Reply{}, false
+	}
+	r := k.reply
+	r.Timing.Start = k.sent
+	return r, true
+}
+
 // settle gives the call of that id its answer; false when there is none that was
 // sent. m is nil when the answer is err.
 func (c *router) settle(id int64, t *textLine, size int, m *message, err error) bool {
@@ -168,6 +188,9 @@ func (c *router) settle(id int64, t *textLine, size int, m *message, err error) 
 	}
 	c.remove(k)
 	k.first, k.end, k.answered = t.first, t.end, true
+	if k.opens != nil {
+		k.opens.answered()
+	}
 	k.reply.BytesIn += size
 	if k.err = err; err == nil {
 		k.reply.take(m, k.buf)

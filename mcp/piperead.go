@@ -84,6 +84,7 @@ func (c *router) message(t *textLine, data []byte, fault error) {
 		if c.inbox.notification(&m) {
 			c.tokens.take(&m, len(data), 0)
 		}
+		c.o.post.deliver(&m, data, nil)
 	}
 }
 
@@ -122,6 +123,7 @@ func (c *router) response(t *textLine, m *message, data []byte, fault error) {
 		return
 	}
 	switch {
+	case c.o.post.tolerates(id):
 	case c.givenUp.take(id):
 		c.o.OnAnomaly(AnomalyLateAnswer, excerpt(data))
 	case id >= 1 && id <= c.env.lastID.Load():

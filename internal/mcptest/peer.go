@@ -40,7 +40,8 @@ type Received struct {
 }
 
 // Answer is what the peer does with one message. In its texts $ID stands for the
-// id of the message and $TOKEN for its progress token, both as JSON text.
+// id of the message and $TOKEN for its progress token, both as JSON text, and
+// $LAST for its Last-Event-ID header.
 type Answer struct {
 	Delay  time.Duration
 	Result string // JSON text of the result
@@ -263,7 +264,7 @@ func (a *Answer) message(r Received) string {
 	return ""
 }
 
-// fill puts the id and the progress token of a message into a text.
+// fill puts what a message brought into a text.
 func fill(text string, r Received) string {
 	var params struct {
 		Meta struct {
@@ -274,7 +275,7 @@ func fill(text string, r Received) string {
 	if json.Unmarshal(r.Params, &params) == nil && params.Meta.Token != nil {
 		token = string(params.Meta.Token)
 	}
-	return strings.NewReplacer("$ID", r.ID, "$TOKEN", token).Replace(text)
+	return strings.NewReplacer("$ID", r.ID, "$TOKEN", token, "$LAST", r.Header.Get("Last-Event-Id")).Replace(text)
 }
 
 // member returns a string member of a JSON object, "" when there is none.
