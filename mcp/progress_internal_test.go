@@ -122,19 +122,13 @@ func FuzzProgress(f *testing.F) {
 			}
 			running[progressOracle([]byte(token))] = k
 		}
-		var p struct {
-			Token    json.RawMessage `json:"progressToken"`
-			Progress json.RawMessage `json:"progress"`
-		}
-		_ = json.Unmarshal(m.params, &p) // no object: no token
-		owner := running[progressOracle(p.Token)]
+		token, isNumber := readProgress(m.params)
+		owner := running[token]
 		for range 2 {
 			if got := s.take(&m, len(data), stream); got != owner {
 				t.Fatalf("%s went to %v", data, got)
 			}
 		}
-		var value float64
-		isNumber := json.Unmarshal(p.Progress, &value) == nil && !bytes.Equal(p.Progress, []byte("null"))
 		want, good := []Anomaly{AnomalyProgressToken, AnomalyProgressToken}, 0
 		switch {
 		case owner != nil && isNumber:
@@ -151,6 +145,20 @@ func FuzzProgress(f *testing.F) {
 			}
 		}
 	})
+}
+
+// readProgress returns the token, in one way of writing, and whether the value is a number.
+func readProgress(params []byte) (token string, isNumber bool) {
+	var p struct {
+		Token    json.RawMessage `json:"progressToken"`
+		Progress json.RawMessage `json:"progress"`
+	}
+	var value float64
+	if json.Unmarshal(params, &p) != nil {
+		return "", false // no object
+	}
+	isNumber = json.Unmarshal(p.Progress, &value) == nil && !bytes.Equal(p.Progress, []byte("null"))
+	return progressOracle(p.Token), isNumber
 }
 
 // exactKeys reports whether the keys that matter are spelt as they are: encoding/json
