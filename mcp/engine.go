@@ -63,6 +63,9 @@ type httpRequest struct {
 	// the end of the body; 0 is none.
 	limit   time.Duration
 	onWrote func() // called in the course of do, unless nil
+	// onSent, unless nil, is called each time that the message is about to be
+	// written, by the goroutine that called do, with the moment of stamps.sent.
+	onSent func(at time.Duration)
 }
 
 type headerField struct{ name, value string }

@@ -105,25 +105,28 @@ func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err e
 	defer stop()
 	var t stamps
 	m := httpRequest{method: "GET", header: header, onWrote: onWrote}
+	c.showSending(&m, ChannelGet)
 	resp, err := c.engine.do(ctx, &m, &t)
-	c.sentFrame(&m, &t, ChannelGet)
 	if err != nil {
 		return true, err
 	}
 	defer closeBody(resp)
-	c.answerFrame(resp, t.first, ChannelGet, nil)
-	if resp.status()/100 == 5 {
-		return true, &HTTPError{Status: resp.status(), Body: beginning(resp)}
+	kind := mediaType(resp.header("Content-Type"))
+	if resp.status() == 200 && kind == "text/event-stream" {
+		c.showAnswer(resp, t.first, ChannelGet, nil, nil)
+		return g.read(resp)
 	}
-	if t := mediaType(resp.header("Content-Type")); resp.status() != 200 || t != "text/event-stream" {
-		// 405 is the normal way to say that there is no such stream; servers use
-		// other client errors for the same. 409 means that one is open already.
-		if resp.status() == 409 || resp.status()/100 == 2 {
-			g.tell(AnomalyGetStreamRefused, fmt.Sprintf("status %d, %q", resp.status(), t))
-		}
-		return false, nil
+	said := c.said(resp, resp.status()/100 == 5)
+	c.showAnswer(resp, t.first, ChannelGet, said, nil)
+	switch {
+	case resp.status()/100 == 5:
+		return true, &HTTPError{Status: resp.status(), Body: excerpt(said)}
+	case resp.status() == 409 || resp.status()/100 == 2:
+		g.tell(AnomalyGetStreamRefused, fmt.Sprintf("status %d, %q", resp.status(), kind))
 	}
-	return g.read(resp)
+	// 405 is the normal way to say that there is no such stream; servers use
+	// other client errors for the same. 409 means that one is open already.
+	return false, nil
 }
 
 func (g *getStream) read(resp response) (again bool, err error) {
@@ -136,7 +139,7 @@ func (g *getStream) read(resp response) (again bool, err error) {
 		if ev.HasID && !strings.ContainsAny(ev.ID, "\r\n") {
 			g.lastID = ev.ID
 		}
-		g.conn.eventFrame(&ev, ChannelGet)
+		g.conn.showEvent(&ev, -1, ChannelGet)
 		if ev.Retry >= 0 {
 			g.retry = min(ev.Retry, lastRetry)
 		}
