@@ -205,7 +205,6 @@ func (r *editorReader) hide(args []string, tables ...map[string]string) {
 	}
 }
 
-
 // transport tells what kind of server an entry is.
 func (r *editorReader) transport(kind, command, address string) string {
 	switch kind {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"mcpbench/scenarios/internal/script"
@@ -26,6 +27,9 @@ func (s *Scenario) Mask(text string) string { return s.Masker().Text(text) }
 type Masker struct {
 	replace *strings.Replacer
 	secrets [][]byte
+
+	mu    sync.Mutex
+	names map[string]bool // of members, whether they look secret
 }
 
 // Masker returns one for every value that Resolved hides, also for what such a
@@ -122,7 +126,7 @@ func (s *secretSet) addURL(text string) {
 func (s *secretSet) masker() *Masker {
 	// The longest first: one may be a part of another.
 	slices.SortFunc(s.texts, func(a, b string) int { return len(b) - len(a) })
-	m := &Masker{}
+	m := &Masker{names: map[string]bool{}}
 	var pairs []string
 	for i, text := range s.texts {
 		if slices.Contains(s.texts[:i], text) {
@@ -168,20 +172,81 @@ func (m *Masker) End(text []byte, n int) int {
 	return end
 }
 
-// textMember matches a member of a JSON object whose value is a text.
-var textMember = regexp.MustCompile(`("(?:[^"\\]|\\.)*")(\s*:\s*)"(?:[^"\\]|\\.)*"?`)
-
 // Message hides what the scenario holds of secrets and, in a JSON text, whole or
 // cut short, the values of members whose names look secret. The tokens of
 // progress are none.
 func (m *Masker) Message(text string) string {
 	text = m.Text(text)
-	return textMember.ReplaceAllStringFunc(text, func(member string) string {
-		parts := textMember.FindStringSubmatch(member)
-		name := strings.Trim(parts[1], `"`)
-		if name == "progressToken" || !SecretName(name) {
-			return member
+	var out strings.Builder
+	done := 0
+	for at := 0; ; {
+		name, end, ok := nextString(text, at)
+		if !ok {
+			break
 		}
-		return parts[1] + parts[2] + `"` + mask + `"`
-	})
+		at = end
+		colon := skipBlanks(text, end)
+		if colon == len(text) || text[colon] != ':' {
+			continue
+		}
+		begin := skipBlanks(text, colon+1)
+		if begin == len(text) || text[begin] != '"' {
+			continue
+		}
+		_, at, _ = nextString(text, begin)
+		if m.SecretName(name) {
+			out.WriteString(text[done:begin])
+			out.WriteString(`"` + mask + `"`)
+			done = at
+		}
+	}
+	if done == 0 {
+		return text
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+// nextString returns the text of the first JSON string at or behind from, as it
+// is written, and where it ends. One that is cut short ends with the text, and is
+// not ok.
+func nextString(text string, from int) (inner string, end int, ok bool) {
+	i := strings.IndexByte(text[from:], '"')
+	if i < 0 {
+		return "", len(text), false
+	}
+	start := from + i + 1
+	for end = start; end < len(text); end++ {
+		switch text[end] {
+		case '\\':
+			end++
+		case '"':
+			return text[start:end], end + 1, true
+		}
+	}
+	return "", len(text), false
+}
+
+func skipBlanks(text string, i int) int {
+	for i < len(text) && strings.IndexByte(" \t\r\n", text[i]) >= 0 {
+		i++
+	}
+	return i
+}
+
+// maxNames bounds how many names of members are remembered: a server chooses them.
+const maxNames = 1000
+
+// SecretName reports whether the value of a member or a header is hidden for its name.
+func (m *Masker) SecretName(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	secret, known := m.names[name]
+	if !known {
+		secret = name != "progressToken" && SecretName(name)
+		if len(m.names) < maxNames {
+			m.names[strings.Clone(name)] = secret
+		}
+	}
+	return secret
 }

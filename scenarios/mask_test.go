@@ -1,6 +1,7 @@
 package scenarios_test
 
 import (
+	"encoding/json"
 	"io/fs"
 	"strings"
 	"testing"
@@ -32,7 +33,12 @@ servers: {s: {url: "http://127.0.0.1:1/mcp", headers: {Authorization: "Bearer ab
 		`{"api_key" : "k", "n": {"clientSecret":"cut sh`: `{"api_key" : "***", "n": {"clientSecret":"***"`,
 		`{"progressToken":"7","token":"7"}`:              `{"progressToken":"7","token":"***"}`,
 		`{"password":7,"text":"no \"token\": \"x\""}`:    `{"password":7,"text":"no \"token\": \"x\""}`,
-		`no JSON`: `no JSON`,
+		`no JSON`:                               `no JSON`,
+		`{"token":"a","token":"b","t":"token"}`: `{"token":"***","token":"***","t":"token"}`,
+		`["token","a:b",{"key":{"key":"x\\"}},"secret"]`: `["token","a:b",{"key":{"key":"***"}},"secret"]`,
+		`{"token":"cut in an escape \`:                   `{"token":"***"`,
+		`{"token":`:                                      `{"token":`,
+		`{"token`:                                        `{"token`,
 	} {
 		if got := m.Message(in); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", in, got, want)
@@ -123,4 +129,17 @@ servers: {s: {url: "http://127.0.0.1:1/mcp", headers: {X-Key: secret, X-Token: "
 			t.Errorf("%q cut at %d: %q, want %q", tt.text, tt.n, got, tt.want)
 		}
 	}
+}
+
+// Whatever a message is, hiding its secrets leaves JSON what it is.
+func FuzzMaskerMessage(f *testing.F) {
+	for _, seed := range []string{`{"token":"a"}`, `{"a":{"password" : "x\""},"b":[1]}`, `"token":"`, `{"key\`, ""} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := masker(t, "version: 1\nservers: {s: {embedded: http}}", scenarios.LoadOptions{}).Message(text)
+		if json.Valid([]byte(text)) && !json.Valid([]byte(got)) {
+			t.Errorf("%q became %q", text, got)
+		}
+	})
 }
