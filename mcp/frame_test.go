@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -262,32 +263,43 @@ func TestFrameOfARequestWithoutAnAnswer(t *testing.T) {
 	})
 }
 
+// idCount counts frames by the ids in them.
+type idCount struct {
+	mu      sync.Mutex
+	out, in map[string]int
+}
+
+func (c *idCount) show(f mcp.Frame) {
+	_, id := f.Names()
+	if sum := bytes.Count(f.Data, []byte{0}); sum > 0 || id == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f.Out {
+		c.out[id]++
+	} else {
+		c.in[id]++
+	}
+}
+
 // Many calls at once, each frame looked at to its last byte: for the race detector.
 func TestFramesOfManyCalls(t *testing.T) {
+	const callers, each = 8, 50
+	want := map[string]int{}
+	for id := range callers*each + 1 {
+		want[strconv.Itoa(id+1)] = 1
+	}
 	for _, server := range leanServers() {
 		t.Run(server.name, func(t *testing.T) {
-			var mu sync.Mutex
-			out, in := map[string]int{}, map[string]int{}
-			s, err := mcp.Connect(t.Context(), server.open(t), mcp.Options{OnFrame: func(f mcp.Frame) {
-				data := bytes.Clone(f.Data)
-				_, id := f.Names()
-				mu.Lock()
-				defer mu.Unlock()
-				switch {
-				case len(data) == 0 || id == "":
-				case f.Out:
-					out[id]++
-				default:
-					in[id]++
-				}
-			}})
+			count := idCount{out: map[string]int{}, in: map[string]int{}}
+			s, err := mcp.Connect(t.Context(), server.open(t), mcp.Options{OnFrame: count.show})
 			if err != nil {
 				t.Fatal(err)
 			}
-			var callers sync.WaitGroup
-			const each = 50
-			for range 8 {
-				callers.Go(func() {
+			var all sync.WaitGroup
+			for range callers {
+				all.Go(func() {
 					for range each {
 						if _, err := s.Call(t.Context(), echo); err != nil {
 							t.Error(err)
@@ -295,15 +307,10 @@ func TestFramesOfManyCalls(t *testing.T) {
 					}
 				})
 			}
-			callers.Wait()
+			all.Wait()
 			closeSession(t, s)
-			if len(out) != 8*each+1 || len(in) != 8*each+1 {
-				t.Errorf("%d ids out, %d in", len(out), len(in))
-			}
-			for id := range out {
-				if out[id] != 1 || in[id] != 1 {
-					t.Errorf("id %s: %d out, %d in", id, out[id], in[id])
-				}
+			if d := cmp.Diff([]map[string]int{want, want}, []map[string]int{count.out, count.in}); d != "" {
+				t.Errorf("frames by id, out and in (-want +got)\n%s", d)
 			}
 		})
 	}
