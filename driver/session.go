@@ -111,8 +111,18 @@ func (g *group) dial(ctx context.Context, slot int) (*session, error) {
 			live.skipped[i] = true
 		}
 	}
+	s.Extra = &metrics.Extra{Session: g.sessionInfo(&info)}
 	r.recordSinceBase(s)
 	return live, nil
+}
+
+// sessionInfo is what is known of a session once it is open.
+func (g *group) sessionInfo(info *mcp.Info) *metrics.SessionInfo {
+	return &metrics.SessionInfo{
+		Server: g.target().Server, Transport: info.Transport,
+		Requested: string(info.Requested), Negotiated: string(info.Version), Era: era(info.Version),
+		Spawn: info.Spawn, TCP: info.TCP, TLS: info.TLS, Handshake: info.Handshake,
+	}
 }
 
 func (g *group) recordFailedDial(s metrics.Sample) {
@@ -134,12 +144,8 @@ func (g *group) endSession(s *session, reason string, cause error) {
 	info := s.Info()
 	row := s.opened
 	row.Kind = metrics.KindSession
-	si := &metrics.SessionInfo{
-		Server: g.target().Server, Transport: info.Transport,
-		Requested: string(info.Requested), Negotiated: string(info.Version), Era: era(info.Version),
-		Spawn: info.Spawn, TCP: info.TCP, TLS: info.TLS, Handshake: info.Handshake,
-		Ended: time.Since(r.base), Requests: s.requests.Load(), EndReason: reason,
-	}
+	si := g.sessionInfo(&info)
+	si.Ended, si.Requests, si.EndReason = time.Since(r.base), s.requests.Load(), reason
 	row.Extra = &metrics.Extra{Session: si}
 	if cause != nil {
 		row.Extra.Message = message(cause)

@@ -40,6 +40,15 @@ func TestALostSessionIsCountedOnceAndReopened(t *testing.T) {
 			reasons[row.Extra.Session.EndReason]++
 		}
 		wantCounts(t, "session rows", reasons, map[string]int{"lost": 1, "run_end": 1})
+		// What opened has what its row will have, for the case that the run is killed.
+		rows := got.of(metrics.KindSession)
+		for i, c := range got.of(metrics.KindConnect) {
+			want := *rows[i].Extra.Session
+			want.Ended, want.Requests, want.EndReason = 0, 0, ""
+			if have := *c.Extra.Session; have.Negotiated != want.Negotiated || have.Server != want.Server || have.EndReason != "" || have.Transport != want.Transport {
+				t.Errorf("connect %d knows %+v of its session, want %+v", i, have, want)
+			}
+		}
 	})
 }
 

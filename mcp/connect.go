@@ -56,6 +56,10 @@ func Connect(ctx context.Context, t Transport, o Options) (*Session, error) {
 	// A connection opened for the handshake is a phase of its own.
 	s.info.Handshake -= min(s.info.Handshake, s.info.TCP+s.info.TLS)
 	s.info.End = o.now()
+	if o.ParamHeaders != nil && s.info.Version.Features().MethodHeaders && t.Kind() == "http" &&
+		lookup(s.info.Capabilities, "tools") != nil {
+		o.ParamHeaders.load(ctx, s)
+	}
 	return s, nil
 }
 

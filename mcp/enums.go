@@ -32,7 +32,8 @@ const (
 	FaultBadHTTP
 	// FaultResultType is a resultType that the version does not define.
 	FaultResultType
-	// FaultInputRequired is a demand for input that the client did not declare.
+	// FaultInputRequired is a demand for input that the client did not declare,
+	// that is malformed, or that the request must not bring.
 	FaultInputRequired
 	// FaultTask is a task where the client did not declare tasks.
 	FaultTask
@@ -62,11 +63,13 @@ const (
 	LimitHeader
 	// LimitPages bounds the pages of one list.
 	LimitPages
+	// LimitRounds bounds the exchanges of one request whose answers ask for input.
+	LimitRounds
 
 	limitEnd
 )
 
-var limitNames = [...]string{"", "message_bytes", "header_bytes", "pages"}
+var limitNames = [...]string{"", "message_bytes", "header_bytes", "pages", "rounds"}
 
 // String returns the limit's name.
 func (l LimitKind) String() string { return name(limitNames[:], int(l)) }
@@ -103,7 +106,8 @@ const (
 	AnomalyLateAnswer
 	// AnomalyUnknownNotification is a notification that the version does not define.
 	AnomalyUnknownNotification
-	// AnomalyServerRequestRefused is a server request that was answered -32601.
+	// AnomalyServerRequestRefused is a server request that the client did not
+	// declare, that the version does not have, or that is malformed.
 	AnomalyServerRequestRefused
 	// AnomalyServerRequestForbidden is a server request in a version that has none.
 	AnomalyServerRequestForbidden
@@ -132,6 +136,15 @@ const (
 	// AnomalyStaleConnection is a kept-alive HTTP connection that the server had
 	// closed; the request was sent again over a new one.
 	AnomalyStaleConnection
+	// AnomalyServerRequestFlood is a server request refused because too many are
+	// being answered.
+	AnomalyServerRequestFlood
+	// AnomalyServerRequestTwice is a server request with the id of another one that
+	// is being answered.
+	AnomalyServerRequestTwice
+	// AnomalyToolHeaders is a tool that breaks the rules for headers from its
+	// arguments, or a list of tools that could not be had for them.
+	AnomalyToolHeaders
 
 	anomalyEnd
 )
@@ -140,7 +153,8 @@ var anomalyNames = [...]string{
 	"", "stdout_noise", "unknown_id", "duplicate_answer", "late_answer", "unknown_notification",
 	"server_request_refused", "server_request_forbidden", "odd_event", "get_stream_refused",
 	"get_stream_lost", "odd_status", "oversized", "batch", "reply_dropped", "cancel_failed",
-	"close_failed", "killed", "stale_connection",
+	"close_failed", "killed", "stale_connection", "server_request_flood", "server_request_twice",
+	"tool_headers",
 }
 
 // String returns the anomaly's name as it stands in results.

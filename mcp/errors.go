@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // RPCError is a well-formed JSON-RPC error.
@@ -19,12 +20,13 @@ type RPCError struct {
 	lost bool // its text says that the server session is unknown
 }
 
-// Error gives code and message.
+// Error gives code and message, and the URLs that a user would have to open first
+// (-32042 of 2025-11-25).
 func (e *RPCError) Error() string {
 	if e.HTTPStatus >= 400 {
-		return fmt.Sprintf("JSON-RPC error %d (HTTP %d): %s", e.Code, e.HTTPStatus, e.Message)
+		return fmt.Sprintf("JSON-RPC error %d (HTTP %d): %s%s", e.Code, e.HTTPStatus, e.Message, e.hint())
 	}
-	return fmt.Sprintf("JSON-RPC error %d: %s", e.Code, e.Message)
+	return fmt.Sprintf("JSON-RPC error %d: %s%s", e.Code, e.Message, e.hint())
 }
 
 // Is makes SessionLost work.
@@ -163,6 +165,20 @@ func (e *TimeoutError) Error() string { return e.Limit.String() + " ran out" }
 
 // Timeout makes it a timeout to callers that ask for the method.
 func (*TimeoutError) Timeout() bool { return true }
+
+// CancelledError is a request that was cancelled by Wants.CancelAfter.
+type CancelledError struct {
+	// Sent is when the server was told, since Options.Base.
+	Sent time.Duration
+	// Stopped is when the server was seen to have stopped, by an answer that came
+	// too late or by the end of the stream; 0 when it gave no sign.
+	Stopped time.Duration
+}
+
+// Error says that it was on purpose.
+func (*CancelledError) Error() string { return "cancelled on purpose" }
+
+var errNotYet = errors.New("not implemented")
 
 // VersionError is a peer that speaks no version that we may use.
 type VersionError struct {

@@ -167,6 +167,9 @@ func (x *exchange) methodHeaders() []headerField {
 	if name, ok := nameHeader(&x.req); ok {
 		h = append(h, headerField{nameField, name})
 	}
+	if params := x.conn.o.ParamHeaders; params != nil && x.req.Method == "tools/call" {
+		h = params.appendTo(h, x.req.Name, x.req.Params)
+	}
 	return h
 }
 

@@ -307,7 +307,7 @@ func (e *fastEngine) requestHead(r *httpRequest) *requestHead {
 	for _, f := range e.header {
 		switch {
 		case has(r.header, f.name):
-		case f.name == methodField || f.name == nameField:
+		case f.name == methodField || f.name == nameField || strings.HasPrefix(f.name, paramField):
 			h.late = append(h.late, f)
 		default:
 			h.text = appendField(h.text, f)

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"time"
 
 	"mcpbench/mcp/sse"
@@ -69,7 +70,7 @@ func (c *httpConn) showSending(r *httpRequest, channel Channel) {
 	r.onSent = func(at time.Duration) {
 		var header []string
 		for _, f := range slices.Concat(r.header, r.extra) {
-			if slices.Contains(shownFields, f.name) {
+			if slices.Contains(shownFields, f.name) || strings.HasPrefix(f.name, paramField) {
 				header = append(header, f.name+": "+f.value)
 			}
 		}

@@ -67,38 +67,38 @@ func (l *frameLog) all() []string {
 
 // Fields as they are shown.
 const (
-	typeJSON   = "Content-Type: application/json"
-	typeEvents = "Content-Type: text/event-stream"
-	idField    = "Mcp-Session-Id: s1"
-	state      = idField + " Mcp-Protocol-Version: 2025-11-25 "
-	modern     = "Mcp-Protocol-Version: 2026-07-28 Mcp-Method: "
+	typeJSON    = "Content-Type: application/json"
+	typeEvents  = "Content-Type: text/event-stream"
+	idField     = "Mcp-Session-Id: s1"
+	legacyState = idField + " Mcp-Protocol-Version: 2025-11-25 "
+	modernState = "Mcp-Protocol-Version: 2026-07-28 Mcp-Method: "
 )
 
 // opened are the frames of a handshake over HTTP in 2025-11-25.
 var opened = []string{
 	"0s > post initialize 1", "0s < post 200 " + typeJSON + " " + idField + " #1",
-	"0s > post " + state + "notifications/initialized", "0s < post 202",
+	"0s > post " + legacyState + "notifications/initialized", "0s < post 202",
 }
 
 // A session is shown as it goes over the wire: each version's handshake, one
 // call answered a second later, the end.
 func TestFramesOfEachVersion(t *testing.T) {
-	legacy := func(state string) []string {
+	legacy := func(held string) []string {
 		return []string{
 			"0s > post initialize 1", "0s < post 200 " + typeJSON + " " + idField + " #1",
-			"0s > post " + state + "notifications/initialized", "0s < post 202",
-			"0s > post " + state + "tools/call 2", "1s < post 200 " + typeJSON + " #2",
-			strings.TrimRight("1s > delete "+state, " "), "1s < delete 204",
+			"0s > post " + held + "notifications/initialized", "0s < post 202",
+			"0s > post " + held + "tools/call 2", "1s < post 200 " + typeJSON + " #2",
+			strings.TrimRight("1s > delete "+held, " "), "1s < delete 204",
 		}
 	}
 	http := map[mcp.Version][]string{
 		mcp.V20241105: legacy(idField + " "),
 		mcp.V20250326: legacy(idField + " "),
 		mcp.V20250618: legacy(idField + " Mcp-Protocol-Version: 2025-06-18 "),
-		mcp.V20251125: legacy(state),
+		mcp.V20251125: legacy(legacyState),
 		mcp.V20260728: {
-			"0s > post " + modern + "server/discover server/discover 1", "0s < post 200 " + typeJSON + " #1",
-			"0s > post " + modern + "tools/call Mcp-Name: echo tools/call 2", "1s < post 200 " + typeJSON + " #2",
+			"0s > post " + modernState + "server/discover server/discover 1", "0s < post 200 " + typeJSON + " #1",
+			"0s > post " + modernState + "tools/call Mcp-Name: echo tools/call 2", "1s < post 200 " + typeJSON + " #2",
 		},
 	}
 	for _, v := range mcp.Versions() {
@@ -149,7 +149,7 @@ func TestFramesOverHTTP(t *testing.T) {
 		}},
 		{"a request of the server", mcptest.Answer{Frames: []mcptest.Frame{ping, later}, Result: echoed}, []string{
 			"0s < post 200 " + typeEvents, "1s < event ping \"x\"",
-			"1s > post " + state + "#\"x\"", "1s < post 202", "2s < event notifications/message", "2s < event #2",
+			"1s > post " + legacyState + "#\"x\"", "1s < post 202", "2s < event notifications/message", "2s < event #2",
 		}},
 		{"HTTP error", mcptest.Answer{Status: 503, Type: "text/plain", Raw: "busy", Header: map[string]string{"Retry-After": "7"}}, []string{
 			`0s < post 503 Content-Type: text/plain Retry-After: 7 "busy"`,
@@ -161,7 +161,7 @@ func TestFramesOverHTTP(t *testing.T) {
 		{"too long", mcptest.Answer{Result: resultOf(5000)}, []string{"0s < post 200 " + typeJSON + " #2 cut"}},
 		{"said to be too long", mcptest.Answer{Result: resultOf(5000), Header: map[string]string{"Content-Length": "5000"}}, []string{"0s < post 200 " + typeJSON + " cut"}},
 		{"timeout", mcptest.Answer{Silent: true}, []string{
-			"3s > post " + state + "notifications/cancelled", "3s < post 202",
+			"3s > post " + legacyState + "notifications/cancelled", "3s < post 202",
 		}},
 	}
 	for _, tt := range tests {
@@ -175,7 +175,7 @@ func TestFramesOverHTTP(t *testing.T) {
 				req.Timeout = 3 * time.Second
 				_, _ = s.Call(t.Context(), req)
 				synctest.Wait()
-				want := slices.Concat(opened, []string{"0s > post " + state + "tools/call 2"}, tt.want)
+				want := slices.Concat(opened, []string{"0s > post " + legacyState + "tools/call 2"}, tt.want)
 				if d := cmp.Diff(want, log.all()); d != "" {
 					t.Errorf("frames (-want +got)\n%s", d)
 				}
@@ -203,7 +203,7 @@ func TestFramesOfTheGetStream(t *testing.T) {
 				connect(t, serveHTTP(t, p, h.engine), mcp.Options{OnFrame: log.show, GetStream: true})
 				time.Sleep(2 * time.Second) // virtual
 				want := slices.Concat(opened[:3], []string{
-					`0s < post 202 Content-Type: text/plain "Accepted"`, strings.TrimRight("0s > get "+state, " "),
+					`0s < post 202 Content-Type: text/plain "Accepted"`, strings.TrimRight("0s > get "+legacyState, " "),
 				}, tt.want)
 				if d := cmp.Diff(want, log.all()); d != "" {
 					t.Errorf("frames (-want +got)\n%s", d)
@@ -211,6 +211,28 @@ func TestFramesOfTheGetStream(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Arguments that go into headers are shown there too.
+func TestFramesShowParamHeaders(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		p := (&mcptest.Peer{}).On("tools/list", mcptest.Answer{
+			Result: `{"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"message":{"type":"string","x-mcp-header":"Text"}}}}]}`,
+		})
+		var log frameLog
+		s := connect(h.T, serveHTTP(h.T, p, h.engine), mcp.Options{Version: mcp.V20260728, OnFrame: log.show, ParamHeaders: &mcp.ParamHeaders{}})
+		if _, err := s.Call(h.Context(), echo); err != nil {
+			h.Error(err)
+		}
+		want := []string{
+			"0s > post " + modernState + "server/discover server/discover 1", "0s < post 200 " + typeJSON + " #1",
+			"0s > post " + modernState + "tools/list tools/list 2", "0s < post 200 " + typeJSON + " #2",
+			"0s > post " + modernState + "tools/call Mcp-Name: echo Mcp-Param-Text: hi tools/call 3", "0s < post 200 " + typeJSON + " #3",
+		}
+		if d := cmp.Diff(want, log.all()); d != "" {
+			h.Errorf("frames (-want +got)\n%s", d)
+		}
+	})
 }
 
 // Over pipes: lines that are no messages, blank ones left out, one that is too

@@ -125,7 +125,10 @@ func containsText(err error, word string) bool { return strings.Contains(err.Err
 
 // stuckServer is a stdio server that answers initialize, takes initialized and
 // then reads no more.
-type stuckServer struct{ done chan struct{} }
+type stuckServer struct {
+	done chan struct{}
+	says string // then
+}
 
 func (*stuckServer) Kind() string { return "stdio" }
 
@@ -137,6 +140,7 @@ func (l *stuckServer) Dial(_ context.Context, o mcp.Options) (mcp.Conn, error) {
 		lines.Scan()
 		_, _ = io.WriteString(outW, `{"jsonrpc":"2.0","id":1,"result":`+new(mcptest.Peer).InitializeResult("2025-11-25")+"}\n")
 		lines.Scan()
+		_, _ = io.WriteString(outW, l.says)
 		<-l.done
 	}()
 	return mcp.NewPipe(outR, inW, o), nil

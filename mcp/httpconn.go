@@ -51,7 +51,7 @@ func newHTTPConn(ctx context.Context, e engine, name Engine, o Options) *httpCon
 	c := &httpConn{o: o, env: newEnvelope(&o), engine: e, engineName: name, taskSlots: make(chan struct{}, maxTasks)}
 	c.life, c.endLife = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.endStream = func(error) {}
-	c.inbox = inbox{env: c.env, tell: o.OnAnomaly, reply: c.replyToServer}
+	c.inbox = newInbox(&c.o, c.env, c.replyToServer, c.answerServer)
 	return c
 }
 
@@ -203,9 +203,16 @@ func (c *httpConn) spawn(f func(ctx context.Context)) bool {
 	return true
 }
 
+// answerServer delivers an answer to a server request, within taskLimit.
+func (c *httpConn) answerServer(payload []byte) error {
+	ctx, cancel := context.WithTimeout(c.life, taskLimit)
+	defer cancel()
+	return c.deliver(ctx, c.env.current(), payload, nil, "answer to a server request")
+}
+
 func (c *httpConn) replyToServer(payload []byte) {
-	started := c.spawn(func(ctx context.Context) {
-		if err := c.deliver(ctx, c.env.current(), payload, nil, "answer to a server request"); err != nil {
+	started := c.spawn(func(context.Context) {
+		if err := c.answerServer(payload); err != nil {
 			c.o.OnAnomaly(AnomalyReplyDropped, err.Error())
 		}
 	})
@@ -247,6 +254,8 @@ func (c *httpConn) close(ctx context.Context) error {
 	c.taskMu.Unlock()
 	abandon := context.AfterFunc(ctx, func() { c.endLife(context.Cause(ctx)) })
 	defer abandon()
+	c.inbox.desk.stop(errClosed)
+	c.inbox.desk.wait()
 	c.tasks.Wait()
 	err := c.deleteSession(ctx)
 	c.endLife(errClosed)

@@ -24,6 +24,8 @@ type Request struct {
 	// When it ends the request is cancelled as the version demands and the
 	// error is a *TimeoutError.
 	Timeout time.Duration
+	// Wants are what only some requests ask for; nil is none of it.
+	Wants *Wants
 	// ResultBuf, unless nil, is where the result goes if its capacity suffices:
 	// Reply.Result then shares its memory, and is valid until the caller uses
 	// ResultBuf again. A caller that hands the Result of one call to the next as
@@ -43,10 +45,45 @@ type Reply struct {
 	Rounds        int // exchanges made, normally 1
 	Notifications int // received for this request
 	Progress      int // progress notifications among them (stdio: told by their token)
+	// More is what only some replies have; nil is none of it.
+	More *More
 
 	scanned             bool // the two below are known
 	isError, resultType span // of the values in Result, empty when absent
 }
+
+// Wants are what a request asks for beside its answer. It is not changed and may
+// be shared.
+type Wants struct {
+	// Progress asks for progress notifications: the session adds a token of its own.
+	Progress bool
+	// IdleTimeout, unless 0, bounds the silence: it counts from the send and anew
+	// from each progress notification of the request. Request.Timeout bounds the
+	// whole all the same (specification 2025-11-25, basic/lifecycle, timeouts).
+	IdleTimeout time.Duration
+	// CancelAfter, unless 0, is when after the send the request is cancelled on
+	// purpose, as the version and the transport demand. The error is then a
+	// *CancelledError, unless the answer came before.
+	CancelAfter time.Duration
+	// LogLevel, unless empty, is the level from which on the server may send log
+	// messages for this request. Only 2026-07-28 has it; others ignore it.
+	LogLevel string
+}
+
+// More is what some requests bring beside their answer.
+type More struct {
+	// First and Last are when progress notifications came, offsets since
+	// Options.Base; 0 when there were none or none were asked for.
+	First, Last time.Duration
+	// Gaps are the times between them, at most MaxGaps.
+	Gaps []time.Duration
+	// Trips are the exchanges of a request that took several, in order. Reply.Timing
+	// is then from the first send to the last answer, its FirstByte that of the last.
+	Trips []Timing
+}
+
+// MaxGaps bounds More.Gaps; progress beyond is counted, not timed.
+const MaxGaps = 256
 
 // Timing holds offsets since Options.Base on the monotonic clock.
 // Start ≤ FirstByte ≤ End; FirstByte equals End when nothing arrived.
@@ -94,6 +131,22 @@ type Options struct {
 	Base time.Time
 	// Limits bound what one answer may take; zero fields have defaults.
 	Limits Limits
+	// Answers answers what the server asks of the client: roots/list,
+	// sampling/createMessage, elicitation/create. Nil answers nothing: each is
+	// refused with -32601. What Capabilities does not declare is refused too.
+	Answers Answerer
+	// OnAsked, if set, is told of each request of the server, ping included, and of
+	// each entry of inputRequests, just before the answer or the refusal is sent. It
+	// may be called from any goroutine and must not block.
+	OnAsked func(Asked)
+	// MaxRounds bounds the exchanges of one request whose answers ask for input
+	// (2026-07-28). 0: 10.
+	MaxRounds int
+	// ParamHeaders, unless nil, makes the headers that a server of 2026-07-28 wants
+	// from the arguments of its tools. The sessions of one server share it.
+	ParamHeaders *ParamHeaders
+	// Watch are the notifications, by method, that the session keeps for Await.
+	Watch []string
 	// OnAnomaly, if set, is told of each legal oddity or harmless breach. It
 	// may be called from any goroutine and must not block.
 	OnAnomaly func(kind Anomaly, detail string)
@@ -159,6 +212,10 @@ func (o Options) withDefaults() Options {
 	if o.OnAnomaly == nil {
 		o.OnAnomaly = func(Anomaly, string) {}
 	}
+	if o.OnAsked == nil {
+		o.OnAsked = func(Asked) {}
+	}
+	o.MaxRounds = cmp.Or(o.MaxRounds, defaultRounds)
 	o.Limits = o.Limits.withDefaults()
 	return o
 }

@@ -18,8 +18,9 @@ const (
 	lastWords = time.Second
 	// maxGivenUp is of how many requests given up a late answer is still known as one.
 	maxGivenUp = 1024
-	// maxReplies is how many lines may wait to be written that nobody waits for.
-	maxReplies = 64
+	// maxReplies is how many lines may wait to be written that nobody waits for: pings
+	// that come in one go are all answered.
+	maxReplies = 1024
 	// joinedBytes is about how much is written at once when many lines wait.
 	joinedBytes = 64 << 10
 	// defaultGrace is how long a stdio server has for each step of its shutdown.
@@ -72,7 +73,7 @@ func startPipe(r io.ReadCloser, w io.WriteCloser, p *process, o Options) *pipeCo
 		wake: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{}), down: make(chan struct{}),
 		givenUp: make(map[int64]struct{}), tokens: make(map[string]*call),
 	}
-	c.inbox = inbox{env: c.env, tell: o.OnAnomaly, reply: c.replyToServer}
+	c.inbox = newInbox(&c.o, c.env, c.replyToServer, c.answerServer)
 	c.loops.Go(c.write)
 	c.loops.Go(c.read)
 	return c
@@ -195,13 +196,14 @@ func (c *pipeConn) detach(line []byte, dropped func()) {
 	c.enqueue(&outgoing{line: line, detached: true})
 }
 
-func (c *pipeConn) replyToServer(payload []byte) {
-	c.detach(payload, func() { c.o.OnAnomaly(AnomalyReplyDropped, excerpt(payload)) })
-}
-
 // Notify implements Conn. It returns when the line is written.
 func (c *pipeConn) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	m := &outgoing{line: oneLine(appendNotification(nil, method, params)), written: make(chan error, 1)}
+	return c.put(ctx, method, appendNotification(nil, method, params))
+}
+
+// put writes a message and waits until it is written.
+func (c *pipeConn) put(ctx context.Context, what string, message []byte) error {
+	m := &outgoing{line: oneLine(message), written: make(chan error, 1)}
 	c.enqueue(m)
 	var err error
 	select {
@@ -217,7 +219,7 @@ func (c *pipeConn) Notify(ctx context.Context, method string, params json.RawMes
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unqueue(m)
-	return fmt.Errorf("%s: %w", method, err)
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // enqueue hands a line to the writer.
@@ -251,6 +253,7 @@ func (c *pipeConn) failAt(at time.Duration, err error) {
 	if c.dead == nil {
 		c.dead, c.deadAt = err, at
 		close(c.down)
+		c.inbox.desk.stop(err)
 	}
 }
 
@@ -376,6 +379,7 @@ func (c *pipeConn) close(ctx context.Context) error {
 		err = errors.Join(err, e)
 	}
 	c.loops.Wait()
+	c.inbox.desk.wait()
 	return err
 }
 

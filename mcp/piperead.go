@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 )
 
 // read is the reading goroutine.
@@ -147,4 +148,15 @@ func (c *pipeConn) wasGivenUp(id int64) bool {
 	_, ok := c.givenUp[id]
 	delete(c.givenUp, id)
 	return ok
+}
+
+// replyToServer has an answer to a server request written, without waiting for it.
+func (c *pipeConn) replyToServer(payload []byte) {
+	c.detach(oneLine(payload), func() { c.o.OnAnomaly(AnomalyReplyDropped, excerpt(payload)) })
+}
+
+// answerServer writes an answer to a server request and waits until it is written.
+// A server that does not read holds it up until the end of the connection.
+func (c *pipeConn) answerServer(payload []byte) error {
+	return c.put(context.Background(), "answer to a server request", payload)
 }

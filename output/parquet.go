@@ -80,6 +80,7 @@ var (
 	_ metrics.Sink         = (*Parquet)(nil)
 	_ metrics.IntervalSink = (*Parquet)(nil)
 	_ metrics.LoadSink     = (*Parquet)(nil)
+	_ metrics.GaugeSink    = (*Parquet)(nil)
 )
 
 // NewParquet locks the folder for this run and begins the journal, so that a
@@ -111,6 +112,12 @@ func (p *Parquet) WriteIntervals(rows []metrics.Interval) error {
 
 // WriteLoad takes the load rows of finished seconds.
 func (p *Parquet) WriteLoad(rows []metrics.LoadRow) error { return p.journal.writeLoad(rows) }
+
+// WriteGauges notes in the journal how far the run has come, for the case that
+// it is killed.
+func (p *Parquet) WriteGauges(at time.Duration, groups []metrics.Gauges) error {
+	return p.journal.writeGauges(at, groups)
+}
 
 // Waits returns how often Write had to wait for the compaction, and how long
 // in all.

@@ -69,7 +69,7 @@ func (s *Scenario) Masker() *Masker {
 // secretSet gathers secrets in all the ways in which they are written.
 type secretSet struct{ texts []string }
 
-// add adds texts as they are and as JSON strings.
+// add adds texts as they are, as JSON strings, and as they go into headers.
 func (s *secretSet) add(texts ...string) {
 	for _, text := range texts {
 		if text == "" || text == mask {
@@ -79,6 +79,9 @@ func (s *secretSet) add(texts ...string) {
 		s.texts = append(s.texts, text, ours[1:len(ours)-1])
 		if theirs, err := json.Marshal(text); err == nil {
 			s.texts = append(s.texts, string(theirs[1:len(theirs)-1]))
+		}
+		if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
+			s.texts = append(s.texts, base64.StdEncoding.EncodeToString([]byte(text)))
 		}
 	}
 }

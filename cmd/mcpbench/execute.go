@@ -153,24 +153,15 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	if e.embedded, err = startEmbedded(ctx, p); err != nil {
 		return err
 	}
+	params := make([]mcp.ParamHeaders, len(p.Servers))
 	e.plan, err = driver.NewPlan(p, e.flags.seed, func(group int) driver.Dial {
 		d := &dialer{
 			server: &p.Servers[p.Groups[group].Server], seed: e.flags.seed,
 			getStream: e.flags.getStream == "always", // no step needs one yet
 			engine:    mcp.Engine(e.flags.engine),
+			params:    &params[p.Groups[group].Server],
 		}
 		return d.dial
-	})
-	if err != nil {
-		return err
-	}
-	e.choosePacers()
-	e.file = e.newRunFile()
-	if err := errors.Join(folder.WriteRun(e.file), folder.WriteScenario(e.scenario.Resolved())); err != nil {
-		return err
-	}
-	e.parquet, err = output.NewParquet(output.ParquetConfig{
-		Folder: folder, RunID: e.runID, Catalog: e.plan.Catalog, T0: e.startedAt, Run: e.file, Warmup: p.Warmup,
 	})
 	if err != nil {
 		return err
@@ -178,6 +169,18 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	e.watch()
 	if err := e.frames.start(e.scenario.Masker()); err != nil {
 		return err
+	}
+	e.choosePacers()
+	e.file = e.newRunFile()
+	// The journal comes first: a folder with run.json and without a journal has lost it.
+	e.parquet, err = output.NewParquet(output.ParquetConfig{
+		Folder: folder, RunID: e.runID, Catalog: e.plan.Catalog, T0: e.startedAt, Run: e.file, Warmup: p.Warmup,
+	})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(folder.WriteRun(e.file), folder.WriteScenario(e.scenario.Resolved())); err != nil {
+		return errors.Join(err, e.parquet.Close())
 	}
 	e.plan.OnClock = func(t0 time.Time) {
 		e.frames.startClock(t0)
@@ -227,7 +230,7 @@ func (e *execution) newRunFile() *output.RunFile {
 		RunID: e.runID, Mcpbench: version, Go: runtime.Version(), StartedAt: e.startedAt.UTC(),
 		Host: output.ThisHost(), Command: e.command,
 		Scenario: output.ScenarioRef{Name: e.program.Name, SHA256: hex.EncodeToString(sum[:])},
-		Seed:     e.flags.seed,
+		Seed:     e.flags.seed, Tags: e.program.Tags,
 	}
 	for _, t := range p.Thresholds { // for whoever has to judge the run after a kill
 		f.Thresholds = append(f.Thresholds, metrics.ThresholdResult{Expr: t.Expr})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/base64"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -92,6 +93,8 @@ func hide(f *output.Frame, mask *scenarios.Masker) {
 	f.Prepare(func(text string) string { return maskHeader(mask.Text(text), mask) }, mask.Message)
 }
 
+const codedBegin, codedEnd = "=?base64?", "?="
+
 // maskHeader hides the value of a field whose name looks secret, but for its
 // beginning when it is long: enough to tell one server session from another.
 func maskHeader(field string, mask *scenarios.Masker) string {
@@ -101,6 +104,13 @@ func maskHeader(field string, mask *scenarios.Masker) string {
 		return field
 	case name == "Location":
 		return name + ": " + scenarios.MaskURL(value)
+	case strings.HasPrefix(value, codedBegin) && strings.HasSuffix(value, codedEnd):
+		// Coded as 2026-07-28 does it with what is not ASCII.
+		coded := strings.TrimSuffix(strings.TrimPrefix(value, codedBegin), codedEnd)
+		if plain, err := base64.StdEncoding.DecodeString(coded); err == nil && mask.Text(string(plain)) != string(plain) {
+			return name + ": ***"
+		}
+		return field
 	case !mask.SecretName(name):
 		return field
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,25 +32,15 @@ func newRecoverCommand(s streams) *cobra.Command {
 }
 
 func recoverOne(w io.Writer, dir string) error {
-	report, done, err := output.Complete(dir)
+	report, err := output.Recover(dir)
 	if err != nil {
+		return err
+	}
+	if err := printed(io.WriteString(w, report.Text(dir))); err != nil {
+		return err
+	}
+	if err := report.Err(); err != nil {
 		return fmt.Errorf("recover %s: %w", dir, err)
 	}
-	if !done {
-		return printed(fmt.Fprintf(w, "%s: complete already\n", dir))
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: recovered %s from %s, verdict %s\n", dir, count(int(report.Rows.Requests), "request"),
-		count(report.Segments, "journal segment"), report.Verdict)
-	if report.TornBytes > 0 {
-		fmt.Fprintf(&b, "  %s of a write that the kill cut short left out\n", output.FormatBytes(report.TornBytes))
-	}
-	if report.Gaps > 0 {
-		fmt.Fprintf(&b, "  %s damaged: %s lost (%s); kept as *.damaged\n", count(report.Gaps, "place"),
-			count(int(report.LostRecords), "record"), output.FormatBytes(report.LostBytes))
-	}
-	for _, name := range report.Aside {
-		fmt.Fprintf(&b, "  left alone: %s\n", name)
-	}
-	return printed(io.WriteString(w, b.String()))
+	return nil
 }

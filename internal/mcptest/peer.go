@@ -1,6 +1,7 @@
 package mcptest
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -22,6 +23,7 @@ type Peer struct {
 	mu       sync.Mutex
 	scripts  map[string][]Answer
 	received []Received
+	replies  map[string]chan struct{} // by id: the client answered
 }
 
 // Received is one message the peer got, or one GET or DELETE.
@@ -67,6 +69,9 @@ type Frame struct {
 	Event string // SSE: name
 	ID    string // SSE: id
 	Raw   string // instead of all these: as it stands
+	// Await is the id, as JSON text, of a request in the frame: the peer goes on
+	// when the client has answered it.
+	Await string
 }
 
 // Versions lists the five protocol versions, newest first.
@@ -114,6 +119,12 @@ func (p *Peer) take(r Received) Answer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.received = append(p.received, r)
+	if r.Method == "" && r.ID != "" {
+		select {
+		case p.replied(r.ID) <- struct{}{}:
+		default: // nobody will ever ask
+		}
+	}
 	if script, ok := p.scripts[r.Method]; ok && len(script) > 0 {
 		if len(script) > 1 {
 			p.scripts[r.Method] = script[1:]
@@ -121,6 +132,35 @@ func (p *Peer) take(r Received) Answer {
 		return p.withSession(r, script[0])
 	}
 	return p.withSession(r, p.standard(r))
+}
+
+// replied returns the channel on which it is told that the client answered a
+// request of the peer. The caller holds p.mu.
+func (p *Peer) replied(id string) chan struct{} {
+	if p.replies == nil {
+		p.replies = make(map[string]chan struct{})
+	}
+	if p.replies[id] == nil {
+		p.replies[id] = make(chan struct{}, 1024)
+	}
+	return p.replies[id]
+}
+
+// await waits for the client's answer to the frame's request, if it is to; false
+// when ctx ended first.
+func (p *Peer) await(ctx context.Context, f *Frame, r Received) bool {
+	if f.Await == "" {
+		return true
+	}
+	p.mu.Lock()
+	replied := p.replied(fill(f.Await, r))
+	p.mu.Unlock()
+	select {
+	case <-replied:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 func (p *Peer) withSession(r Received, a Answer) Answer {

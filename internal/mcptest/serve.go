@@ -35,7 +35,7 @@ func (p *Peer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		<-req.Context().Done()
 		return
 	}
-	writeHTTP(w, req, &a, r)
+	p.writeHTTP(w, req, &a, r)
 	if a.Hold {
 		<-req.Context().Done()
 	}
@@ -44,7 +44,7 @@ func (p *Peer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-func writeHTTP(w http.ResponseWriter, req *http.Request, a *Answer, r Received) {
+func (p *Peer) writeHTTP(w http.ResponseWriter, req *http.Request, a *Answer, r Received) {
 	message := a.message(r)
 	stream := a.SSE || len(a.Frames) > 0
 	if a.Cut && !stream && message == "" && a.Raw == "" {
@@ -86,6 +86,9 @@ func writeHTTP(w http.ResponseWriter, req *http.Request, a *Answer, r Received) 
 			return
 		}
 		write(f.event(r))
+		if !p.await(req.Context(), &f, r) {
+			return
+		}
 	}
 	if stream && message != "" {
 		message = "data: " + message + "\n\n"
@@ -127,7 +130,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // is answered by a goroutine of its own, all of which it awaits.
 func (p *Peer) ServePipe(ctx context.Context, in io.Reader, output io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
-	out := &lineWriter{w: output, free: make(chan struct{}, 1)}
+	out := &lineWriter{peer: p, w: output, free: make(chan struct{}, 1)}
 	var answering sync.WaitGroup
 	defer answering.Wait()
 	defer cancel()
@@ -152,6 +155,7 @@ func (p *Peer) ServePipe(ctx context.Context, in io.Reader, output io.Writer) er
 
 // lineWriter writes for several goroutines, one at a time.
 type lineWriter struct {
+	peer *Peer
 	w    io.Writer
 	free chan struct{}
 }
@@ -179,6 +183,9 @@ func (l *lineWriter) answer(ctx context.Context, a *Answer, r Received) bool {
 			text = f.Raw
 		}
 		l.write(fill(text, r))
+		if !l.peer.await(ctx, &f, r) {
+			return false
+		}
 	}
 	text := fill(a.Raw, r)
 	if m := a.message(r); m != "" {
