@@ -32,6 +32,10 @@ type Plan struct {
 	Seed    uint64
 	// OnClock, if set, is told the wall time of offset 0 before any sample is recorded.
 	OnClock func(t0 time.Time)
+	// Watch, if set, may have a session observed: it is given the options of each
+	// before it is dialled, with the number that it has in the results. It may be
+	// called from any goroutine.
+	Watch func(group int, session uint32, o *mcp.Options)
 }
 
 // GroupPlan is one load group of a Plan.

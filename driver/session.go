@@ -79,7 +79,11 @@ func (g *group) dial(ctx context.Context, slot int) (*session, error) {
 		Intended: metrics.NoOffset, Release: metrics.NoOffset,
 		Start: time.Since(r.base),
 	}
-	opened, err := g.plan.Dial(ctx, slot, mcp.Options{Base: r.base, OnAnomaly: r.onAnomaly})
+	o := mcp.Options{Base: r.base, OnAnomaly: r.onAnomaly}
+	if r.plan.Watch != nil {
+		r.plan.Watch(int(g.index), s.Session, &o)
+	}
+	opened, err := g.plan.Dial(ctx, slot, o)
 	s.End = time.Since(r.base)
 	s.FirstByte = s.End
 	s.Outcome, s.Code = Classify(ctx, mcp.Reply{}, err)

@@ -69,6 +69,9 @@ type httpRequest struct {
 	// what they end ends as a limit does.
 	bounds  *bounds
 	onWrote func() // called in the course of do, unless nil
+	// onSent, unless nil, is called each time that the message is about to be
+	// written, by the goroutine that called do, with the moment of stamps.sent.
+	onSent func(at time.Duration)
 }
 
 type headerField struct{ name, value string }

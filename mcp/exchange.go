@@ -141,8 +141,8 @@ func (x *exchange) run(ctx context.Context) error {
 	if x.track != nil {
 		x.request.bounds = x.track.bounds
 	}
+	c.showSending(&x.request, ChannelPost)
 	resp, err := c.engine.do(ctx, &x.request, &x.stamps)
-	c.sentFrame(&x.request, &x.stamps, ChannelPost)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (x *exchange) run(ctx context.Context) error {
 	}
 	c.keepSession(x, resp)
 	if coding := resp.header("Content-Encoding"); !isIdentity(coding) {
-		c.answerFrame(resp, x.stamps.first, ChannelPost, nil)
+		c.showAnswer(resp, x.stamps.first, ChannelPost, nil, nil)
 		return &ProtocolError{Kind: FaultContentEncoding, Detail: coding}
 	}
 	switch mediaType(resp.header("Content-Type")) {
@@ -167,11 +167,11 @@ func (x *exchange) run(ctx context.Context) error {
 		return x.readStream(resp)
 	}
 	if resp.status() == 202 || resp.status() == 204 {
-		c.answerFrame(resp, x.stamps.first, ChannelPost, nil)
+		c.showAnswer(resp, x.stamps.first, ChannelPost, nil, nil)
 		return &ProtocolError{Kind: FaultNoAnswer, Detail: fmt.Sprintf("status %d to a request", resp.status())}
 	}
 	said := beginning(resp)
-	c.answerFrame(resp, c.o.now(), ChannelPost, []byte(said))
+	c.showAnswer(resp, c.o.now(), ChannelPost, []byte(said), nil)
 	return &ProtocolError{
 		Kind:   FaultContentType,
 		Detail: fmt.Sprintf("%q: %s", resp.header("Content-Type"), said),
@@ -210,14 +210,14 @@ func (x *exchange) readJSON(resp response) error {
 	x.reply.BytesIn = len(x.in)
 	if err != nil {
 		x.stampEnd()
-		x.conn.answerFrame(resp, x.end, ChannelPost, x.in)
+		x.conn.showAnswer(resp, x.end, ChannelPost, x.in, err)
 		return err
 	}
 	if x.end = x.stamps.first; x.end < 0 || !resp.atOnce() {
 		x.end = x.conn.o.now()
 	}
 	resp.over(x.end)
-	x.conn.answerFrame(resp, x.end, ChannelPost, x.in)
+	x.conn.showAnswer(resp, x.end, ChannelPost, x.in, nil)
 	done, err := x.take(x.in)
 	if err != nil || done {
 		return err
@@ -232,11 +232,12 @@ func (x *exchange) readJSON(resp response) error {
 // readBody reads a whole body of bounded length.
 func (x *exchange) readBody(resp response) error {
 	limit := x.conn.o.Limits.MessageBytes
+	x.in = x.in[:0]
 	if resp.length() > limit {
 		return &LimitError{Limit: LimitMessage, Max: limit}
 	}
 	// One byte more than expected, to be told the end without growing again.
-	x.in = slices.Grow(x.in[:0], int(min(max(resp.length(), 511), keepBody-1))+1)
+	x.in = slices.Grow(x.in, int(min(max(resp.length(), 511), keepBody-1))+1)
 	for {
 		n, err := resp.Read(x.in[len(x.in):cap(x.in)])
 		x.in = x.in[:len(x.in)+n]
@@ -258,7 +259,7 @@ var eventReaders = sync.Pool{New: func() any { return sse.NewReader(nil, 0) }}
 // readStream reads events until one holds the answer.
 func (x *exchange) readStream(resp response) error {
 	limits := &x.conn.o.Limits
-	x.conn.answerFrame(resp, x.stamps.first, ChannelPost, nil)
+	x.conn.showAnswer(resp, x.stamps.first, ChannelPost, nil, nil)
 	events, ok := eventReaders.Get().(*sse.Reader)
 	if !ok {
 		events = sse.NewReader(nil, 0)
@@ -285,11 +286,11 @@ func (x *exchange) readStream(resp response) error {
 			x.cursor(&ev)
 		}
 		if len(ev.Data) == 0 {
-			x.conn.eventFrame(&ev, ChannelEvent)
+			x.conn.showEvent(&ev, -1, ChannelEvent)
 			continue // priming, close and the like
 		}
 		now := x.conn.o.now()
-		x.conn.eventFrame(&ev, ChannelEvent)
+		x.conn.showEvent(&ev, now, ChannelEvent)
 		if x.first < 0 {
 			x.first = now
 		}

@@ -102,6 +102,9 @@ func (c *fastConn) exchange(ctx context.Context, r *httpRequest, m packed, now t
 func (c *fastConn) send(r *httpRequest, rest []byte, now time.Duration, t *stamps) error {
 	out := c.buf.out
 	t.sent = now
+	if r.onSent != nil {
+		r.onSent(now)
+	}
 	until := time.Duration(0)
 	if r.limit > 0 {
 		until = now + r.limit

@@ -182,8 +182,8 @@ func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []h
 	var t stamps
 	session := c.legacy || c.session.Load() != nil && r.ServerSession
 	m := httpRequest{method: "POST", header: c.postHeader(r), extra: extra, body: body}
+	c.showSending(&m, ChannelPost)
 	resp, err := c.engine.do(ctx, &m, &t)
-	c.sentFrame(&m, &t, ChannelPost)
 	if err != nil {
 		return err
 	}
@@ -192,11 +192,10 @@ func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []h
 		_, err := c.refusal(resp, session, 0)
 		return err
 	}
-	c.answerFrame(resp, t.first, ChannelPost, nil)
 	if resp.status() != 202 && !c.legacy {
 		c.o.OnAnomaly(AnomalyOddStatus, fmt.Sprintf("%s answered with status %d", what, resp.status()))
 	}
-	discard(resp)
+	c.showAnswer(resp, t.first, ChannelPost, discard(resp), nil)
 	return nil
 }
 
@@ -294,8 +293,8 @@ func (c *httpConn) deleteSession(ctx context.Context) error {
 	defer cancel()
 	t := noStamps()
 	m := httpRequest{method: "DELETE", header: c.appendState(nil, r)}
+	c.showSending(&m, ChannelDelete)
 	resp, err := c.engine.do(ctx, &m, &t)
-	c.sentFrame(&m, &t, ChannelDelete)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = cause
@@ -303,7 +302,7 @@ func (c *httpConn) deleteSession(ctx context.Context) error {
 		return fmt.Errorf("ending the server session: %w", err)
 	}
 	defer closeBody(resp)
-	c.answerFrame(resp, t.first, ChannelDelete, nil)
+	c.showAnswer(resp, t.first, ChannelDelete, c.said(resp, false), nil)
 	switch resp.status() {
 	case 200, 202, 204, 404, 405, 501:
 	default:

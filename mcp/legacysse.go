@@ -52,6 +52,9 @@ func (s *LegacySSE) Dial(ctx context.Context, o Options) (Conn, error) {
 func (c *sseConn) awaitEndpoint(events *sse.Reader, resp response, base *url.URL) (*url.URL, error) {
 	for {
 		ev, err := events.Next()
+		if err == nil {
+			c.posts.showEvent(&ev, ev.Last, ChannelGet)
+		}
 		switch {
 		case errors.Is(err, sse.ErrTooLong):
 			return nil, &LimitError{Limit: LimitMessage, Max: c.o.Limits.MessageBytes}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"time"
 )
 
@@ -156,6 +157,10 @@ type Options struct {
 	// It may be called from any goroutine, one call at a time for each exchange
 	// but not for each session, and must not block.
 	OnFrame func(Frame)
+	// Stderr, if set, gets what the process of a stdio server writes to its
+	// stderr, from one goroutine. It must not block: that would stop the process.
+	// After the end a method Flush() is called, if there is one.
+	Stderr io.Writer
 
 	post *post // of the session, nil when there is none
 }

@@ -71,6 +71,12 @@ func (e *netEngine) do(ctx context.Context, r *httpRequest, t *stamps) (response
 	var m marks
 	limited, limit := e.newLimit(ctx, r)
 	m.onSent, m.onWrote = limit.restart, r.onWrote
+	if r.onSent != nil {
+		m.onSent = func() {
+			limit.restart()
+			r.onSent(m.sent.or(began))
+		}
+	}
 	req := e.request(r).WithContext(httptrace.WithClientTrace(limited, e.trace(&m)))
 	resp, err := e.transport.RoundTrip(req) //nolint:bodyclose // handed on to the caller of do
 	*t = m.stamps()

@@ -298,6 +298,7 @@ func (c *pipeConn) write() {
 			if len(batch) == 0 {
 				break
 			}
+			c.showLines(batch)
 			_, err := c.w.Write(batch)
 			for _, m := range notes {
 				m.written <- err
@@ -330,9 +331,6 @@ func (c *pipeConn) join(batch []byte, notes []*outgoing) ([]byte, []*outgoing) {
 		}
 		n++
 		batch = append(append(batch, m.line...), '\n')
-		if c.o.OnFrame != nil {
-			c.o.OnFrame(Frame{At: now, Out: true, Channel: ChannelStdio, Data: m.line})
-		}
 		switch {
 		case m.call != nil:
 			m.call.sent = now

@@ -18,9 +18,7 @@ func (c *pipeConn) read() {
 		}
 		t.text, _ = bytes.CutPrefix(t.text, mark)
 		mark = nil
-		if c.o.OnFrame != nil {
-			c.o.OnFrame(Frame{At: t.end, Channel: ChannelStdio, Data: t.text})
-		}
+		c.showLine(&t)
 		switch {
 		case t.oversized:
 			c.oversized(&t)

@@ -72,11 +72,15 @@ type eventStream struct {
 }
 
 func (c *sseConn) openStream(u *url.URL) (*eventStream, error) {
-	var t stamps
+	t := noStamps()
 	get := &httpRequest{method: "GET", header: []headerField{{"Accept", "text/event-stream"}}}
+	c.posts.showSending(get, ChannelGet)
 	resp, err := c.posts.engine.do(c.posts.life, get, &t)
 	if err != nil {
 		return nil, err
+	}
+	if resp.status()/100 == 2 {
+		c.posts.showAnswer(resp, t.first, ChannelGet, nil, nil)
 	}
 	endpoint, events, err := c.firstEvents(resp, u)
 	if err != nil {
@@ -126,6 +130,7 @@ func (c *sseConn) send(ctx context.Context, k *call, limit time.Duration) error 
 		request: httpRequest{method: "POST", header: c.posts.postHeader(c.env.current()), body: k.line, limit: limit},
 		stamps:  noStamps(),
 	}
+	c.posts.showSending(&p.request, ChannelPost)
 	c.setSent(k, c.o.now()) // the answer may come before the response
 	resp, err := c.posts.engine.do(ctx, &p.request, &p.stamps)
 	if err == nil {
@@ -157,6 +162,7 @@ func (c *sseConn) accepted(resp response, p *posting, id int64) (err error) {
 		p.size, err = c.posts.refusal(resp, true, id)
 		return err
 	}
+	c.posts.showAnswer(resp, p.stamps.first, ChannelPost, nil, nil)
 	if resp.length() != 0 && mediaType(resp.header("Content-Type")) != "text/event-stream" {
 		resp.drain(drainLimit)
 	}
@@ -223,6 +229,7 @@ func (c *sseConn) read(stream *eventStream) {
 			c.streamEnded(stream.endFault(err))
 			return
 		case len(ev.Data) > 0:
+			c.posts.showEvent(&ev, ev.Last, ChannelGet)
 			c.event(&ev)
 		}
 	}

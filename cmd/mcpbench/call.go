@@ -177,9 +177,11 @@ func (f *callFlags) call(ctx context.Context, s streams, req mcp.Request) error 
 	var mu sync.Mutex
 	c := &called{Frames: []output.Frame{}}
 	watch := func(frame *mcp.Frame, mask *scenarios.Masker) {
+		shown := newFrame(frame, mask, callFrameText)
+		hide(&shown, mask)
 		mu.Lock()
 		defer mu.Unlock()
-		c.Frames = append(c.Frames, newFrame(frame, mask, callFrameText))
+		c.Frames = append(c.Frames, shown)
 	}
 	p, err := openProbe(ctx, s, &f.targetFlags, q, watch)
 	if err == nil {

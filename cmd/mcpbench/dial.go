@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
 
 	"mcpbench/driver"
 	"mcpbench/mcp"
-	"mcpbench/output"
 	"mcpbench/scenarios"
 )
 
@@ -21,8 +19,6 @@ type dialer struct {
 	engine    mcp.Engine // "" is auto
 	seed      uint64
 	params    *mcp.ParamHeaders // shared by all who dial this server
-	frames    *frameLog         // nil: none
-	stderr    *output.ServerLog // of a stdio server; nil: not kept
 }
 
 // dial implements driver.Dial.
@@ -35,7 +31,6 @@ func (d *dialer) dial(ctx context.Context, slot int, o mcp.Options) (driver.Sess
 	o.Client = mcp.Implementation{Name: "mcpbench", Version: version}
 	o.GetStream = d.getStream
 	o.ParamHeaders = d.params
-	o.OnFrame = d.frames.of(d.server.Name, slot)
 	session, err := mcp.Connect(ctx, transport, o)
 	if err != nil { // a nil *mcp.Session in the interface would not be nil
 		return nil, err
@@ -46,11 +41,7 @@ func (d *dialer) dial(ctx context.Context, slot int, o mcp.Options) (driver.Sess
 func (d *dialer) transport(slot int) (mcp.Transport, error) {
 	s := d.server
 	if s.Transport == "stdio" {
-		t := &mcp.Stdio{Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir}
-		if d.stderr != nil {
-			t.Stderr = func() io.Writer { return d.stderr.Session(slot) }
-		}
-		return t, nil
+		return &mcp.Stdio{Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir}, nil
 	}
 	header := http.Header{}
 	env := &scenarios.Env{Seed: d.seed, Session: slot, Protocol: s.Protocol}
