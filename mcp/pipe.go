@@ -149,11 +149,13 @@ func (c *router) sent(k *call, limit time.Duration) time.Duration {
 
 // giveUp forgets a request that nobody waits for any more because of err, and
 // cancels it, unless it was never written, was refused, or nothing can be written.
-// initialize must not be cancelled (specification, basic/utilities/cancellation).
-// It reports whether the answer came at this very moment.
+// initialize must not be cancelled (specification, basic/utilities/cancellation),
+// and whoever does not answer server/discover may be about to be sent initialize,
+// before which nothing else is due. It reports whether the answer came at this
+// very moment.
 func (c *router) giveUp(ctx context.Context, k *call, method string, err error) (answered bool) {
 	answered, cancel := c.abandon(k)
-	if answered || !cancel || method == "initialize" || k.track.told() || errors.Is(context.Cause(ctx), errServerEnded) {
+	if answered || !cancel || method == "initialize" || method == "server/discover" || k.track.told() || errors.Is(context.Cause(ctx), errServerEnded) {
 		return answered
 	}
 	_, late := errors.AsType[*TimeoutError](err)

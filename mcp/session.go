@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"time"
 )
 
 // Session is one simulated client's open connection to a server. It never
@@ -14,7 +15,8 @@ type Session struct {
 	conn       Conn
 	o          Options
 	info       Info
-	resultType bool // results carry it in the version in use
+	dialled    time.Duration // the connection was there
+	resultType bool          // results carry it in the version in use
 	post       post
 }
 

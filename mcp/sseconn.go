@@ -225,6 +225,7 @@ func (c *sseConn) read(stream *eventStream) {
 				return
 			}
 			c.oversized(&textLine{text: head, tail: tail, first: now, end: c.o.now()})
+			continue
 		case err != nil:
 			c.streamEnded(stream.endFault(err))
 			return

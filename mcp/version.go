@@ -30,6 +30,16 @@ func Versions() []Version {
 // Known reports whether v is one of Versions.
 func (v Version) Known() bool { return slices.Contains(Versions(), v) }
 
+// Era is modern for versions in which each request describes itself, and legacy for
+// those in which a session opens with initialize (specification 2026-07-28,
+// basic/versioning, terminology).
+func (v Version) Era() string {
+	if v.Features().Handshake {
+		return "legacy"
+	}
+	return "modern"
+}
+
 // ParseVersion returns the known version named s. The error lists the known ones.
 func ParseVersion(s string) (Version, error) {
 	if v := Version(s); v.Known() {

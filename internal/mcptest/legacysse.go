@@ -39,8 +39,9 @@ type legacySSE struct {
 // stream is the event stream of one session.
 type stream struct {
 	events chan string
-	cut    chan struct{} // has room for one: break the connection
-	ctx    context.Context
+	cut    chan struct{}   // break the connection
+	end    chan struct{}   // end it in order
+	ctx    context.Context //nolint:containedctx // of the GET, which ends the stream
 }
 
 // ServeHTTP serves the stream to a GET, and takes messages by POST.
@@ -56,17 +57,18 @@ func (s *legacySSE) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		s.stream(w, req, r)
 		return
 	}
-	a := s.take(r, req.URL.Path)
+	session := req.URL.Query().Get("session")
+	a := s.take(r, session)
 	if a.Silent {
 		<-req.Context().Done()
 		return
 	}
-	if a.Status >= 300 {
+	if a.Status >= 300 || session == "" {
 		s.peer.writeHTTP(w, req, &a, r)
 		return
 	}
 	s.mu.Lock()
-	st := s.streams[req.URL.Query().Get("session")]
+	st := s.streams[session]
 	s.mu.Unlock()
 	if st == nil {
 		http.Error(w, "no such session", http.StatusNotFound)
@@ -84,8 +86,8 @@ func (s *legacySSE) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = io.WriteString(w, "Accepted") // a client that is gone has shown it
 }
 
-func (s *legacySSE) take(r Received, path string) Answer {
-	if path != "/sse" {
+func (s *legacySSE) take(r Received, session string) Answer {
+	if session != "" {
 		return s.peer.take(r)
 	}
 	s.peer.mu.Lock()
@@ -98,7 +100,7 @@ func (s *legacySSE) take(r Received, path string) Answer {
 }
 
 func (s *legacySSE) stream(w http.ResponseWriter, req *http.Request, r Received) {
-	st := &stream{events: make(chan string), cut: make(chan struct{}, 1), ctx: req.Context()}
+	st := &stream{events: make(chan string), cut: make(chan struct{}, 1), end: make(chan struct{}, 1), ctx: req.Context()}
 	s.mu.Lock()
 	id := strconv.Itoa(len(s.streams) + 1)
 	s.streams[id] = st
@@ -138,6 +140,8 @@ func (s *legacySSE) stream(w http.ResponseWriter, req *http.Request, r Received)
 			write(text)
 		case <-st.cut:
 			panic(http.ErrAbortHandler)
+		case <-st.end:
+			return
 		case <-req.Context().Done():
 			return
 		}
@@ -170,5 +174,8 @@ func (st *stream) answer(a *Answer, r Received) {
 	}
 	if a.Cut {
 		st.cut <- struct{}{}
+	}
+	if a.End {
+		st.end <- struct{}{}
 	}
 }

@@ -23,6 +23,7 @@ type Peer struct {
 	mu       sync.Mutex
 	scripts  map[string][]Answer
 	received []Received
+	pipes    int                      // served
 	replies  map[string]chan struct{} // by id: the client answered
 	feed     chan string              // see Frame.OnGet
 }
@@ -33,6 +34,7 @@ type Received struct {
 	HTTPMethod string      // "" over stdio
 	Header     http.Header // nil over stdio
 	URL        string      // HTTP+SSE: path and query
+	Conn       int         // over stdio: which connection it came on, from 1
 	Method     string      // JSON-RPC method; "GET" or "DELETE" for those; "" for a response
 	ID         string      // as JSON text, "" when there is none
 	Params     json.RawMessage
@@ -66,6 +68,8 @@ type Answer struct {
 	// Cut breaks the connection after what was written: the socket, or both pipes.
 	// Over HTTP+SSE it is the stream's.
 	Cut bool
+	// End ends the stream of HTTP+SSE in order after what was written.
+	End bool
 	// Lag is how long the POST of HTTP+SSE is answered after the message came.
 	Lag time.Duration
 }

@@ -159,6 +159,10 @@ func (p *Peer) ServePipe(ctx context.Context, in io.Reader, output io.Writer) er
 	var answering sync.WaitGroup
 	defer answering.Wait()
 	defer cancel()
+	p.mu.Lock()
+	p.pipes++
+	conn := p.pipes
+	p.mu.Unlock()
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -169,6 +173,7 @@ func (p *Peer) ServePipe(ctx context.Context, in io.Reader, output io.Writer) er
 			return err
 		}
 		r := decode(bytes.TrimRight(line, "\n"))
+		r.Conn = conn
 		a := p.take(r)
 		answering.Go(func() {
 			if out.answer(ctx, &a, r) && a.Cut {
