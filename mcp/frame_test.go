@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -308,10 +307,6 @@ func (c *idCount) show(f mcp.Frame) {
 // Many calls at once, each frame looked at to its last byte: for the race detector.
 func TestFramesOfManyCalls(t *testing.T) {
 	const callers, each = 8, 50
-	want := map[string]int{}
-	for id := range callers*each + 1 {
-		want[strconv.Itoa(id+1)] = 1
-	}
 	for _, server := range leanServers() {
 		t.Run(server.name, func(t *testing.T) {
 			count := idCount{out: map[string]int{}, in: map[string]int{}}
@@ -331,8 +326,17 @@ func TestFramesOfManyCalls(t *testing.T) {
 			}
 			all.Wait()
 			closeSession(t, s)
-			if d := cmp.Diff([]map[string]int{want, want}, []map[string]int{count.out, count.in}); d != "" {
-				t.Errorf("frames by id, out and in (-want +got)\n%s", d)
+			if d := cmp.Diff(count.out, count.in); d != "" {
+				t.Errorf("frames by id, out and in (-out +in)\n%s", d)
+			}
+			// Not every id is given out.
+			if n := len(count.out); n != callers*each+1 {
+				t.Errorf("%d ids", n)
+			}
+			for id, n := range count.out {
+				if n != 1 {
+					t.Errorf("id %s came %d times", id, n)
+				}
 			}
 		})
 	}
