@@ -15,7 +15,10 @@ const abandonLimit = 8 * time.Second
 type describer interface{ describe(i *Info) }
 
 // streamer is a Conn that can open a standalone GET stream.
-type streamer interface{ openStream(ctx context.Context) }
+type streamer interface {
+	openStream(ctx context.Context)
+	awaitStream(ctx context.Context)
+}
 
 // Connect opens a session: it dials and makes the handshake that the version
 // demands. ctx bounds both; the session outlives it.

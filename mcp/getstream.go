@@ -18,6 +18,8 @@ const (
 	// maxIdleStreams is after how many streams in a row that ended soon and
 	// brought no event the GET stream is given up.
 	maxIdleStreams = 8
+	// streamPatience is how long a subscription waits for the stream's header.
+	streamPatience = 100 * time.Millisecond
 )
 
 // getStream is the standalone stream of a legacy session (specification
@@ -27,6 +29,8 @@ type getStream struct {
 	lastID string        // of the last event that had one
 	retry  time.Duration // the server's wish, 0 when it had none
 	fed    bool          // the current stream brought an event
+
+	answered func() // called once the server has answered, or failed to
 }
 
 // openStream starts the GET stream and waits until the request is on its way
@@ -54,12 +58,31 @@ func (c *httpConn) startStream(sent chan<- struct{}) bool {
 	}
 	ctx, cancel := context.WithCancelCause(c.life)
 	c.endStream = cancel
+	known := make(chan struct{})
+	c.streamKnown, c.knowStream = known, sync.OnceFunc(func() { close(known) })
 	c.tasks.Go(func() {
 		defer cancel(nil)
-		g := getStream{conn: c}
+		g := getStream{conn: c, answered: c.knowStream}
 		g.run(ctx, sent)
 	})
 	return true
+}
+
+// awaitStream waits until the server has answered the GET, if there was one: what it
+// tells before nobody hears. Some servers send no header before their first event,
+// so it does not wait for long, and only once.
+func (c *httpConn) awaitStream(ctx context.Context) {
+	if c.streamKnown == nil {
+		return
+	}
+	timer := time.NewTimer(streamPatience)
+	defer timer.Stop()
+	select {
+	case <-c.streamKnown:
+	case <-timer.C:
+		c.knowStream()
+	case <-ctx.Done():
+	}
 }
 
 // run keeps a stream open until ctx ends, the server refuses it, or it proves useless.
@@ -99,6 +122,7 @@ func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err e
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	resp, first, err := g.conn.get(ctx, g.conn.env.current(), g.lastID, onWrote)
+	g.answered()
 	if err != nil {
 		return true, err
 	}

@@ -40,14 +40,17 @@ type httpConn struct {
 
 	// life ends when Close has done its part; it is the context of what the Conn
 	// does by itself and that no caller's context governs.
-	life       context.Context //nolint:containedctx // the Conn's own lifetime, ended by Close
-	endLife    context.CancelCauseFunc
-	endStream  context.CancelCauseFunc // of the GET stream
-	tasks      sync.WaitGroup
-	taskMu     sync.Mutex // guards tasks.Add against Close
-	taskSlots  chan struct{}
-	closeOnce  sync.Once
-	closeError error
+	life      context.Context //nolint:containedctx // the Conn's own lifetime, ended by Close
+	endLife   context.CancelCauseFunc
+	endStream context.CancelCauseFunc // of the GET stream
+	// streamKnown is closed, by knowStream, once the GET was answered; nil without one.
+	streamKnown chan struct{}
+	knowStream  func()
+	tasks       sync.WaitGroup
+	taskMu      sync.Mutex // guards tasks.Add against Close
+	taskSlots   chan struct{}
+	closeOnce   sync.Once
+	closeError  error
 }
 
 func newHTTPConn(ctx context.Context, e engine, name Engine, o Options) *httpConn {

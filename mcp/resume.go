@@ -53,7 +53,7 @@ func (x *exchange) resume(ctx context.Context, first error) error {
 		refused, err := x.takeUp(limited)
 		switch {
 		case refused:
-			return fmt.Errorf("%w (resuming it failed: %s)", first, err)
+			return fmt.Errorf("%w (resuming it failed: %s)", first, err.Error()) // one cause
 		case !x.broken:
 			return err
 		case limited.Err() != nil:

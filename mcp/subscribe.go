@@ -191,6 +191,9 @@ func (p *post) isHeld(t *subject) bool {
 // subscribe makes the server tell of u's resources.
 func (s *Session) subscribe(ctx context.Context, u *Subscription) (Reply, error) {
 	reply := s.noReply()
+	if c, ok := s.conn.(streamer); ok && len(u.filter.Resources) > 0 {
+		c.awaitStream(ctx)
+	}
 	for i, uri := range u.filter.Resources {
 		r, err := s.deal(ctx, s.post.hold(uri), "resources/subscribe", uri)
 		if r.Rounds > 0 || err != nil {
@@ -201,7 +204,7 @@ func (s *Session) subscribe(ctx context.Context, u *Subscription) (Reply, error)
 		}
 		s.post.letGo(uri)
 		if _, undone := s.unsubscribe(ctx, u.filter.Resources[:i]); undone != nil {
-			err = fmt.Errorf("%w (and unsubscribing from the others: %v)", err, undone) //nolint:errorlint // one cause is enough
+			err = fmt.Errorf("%w (and unsubscribing from the others: %s)", err, undone.Error()) // one cause
 		}
 		return reply, fmt.Errorf("resources/subscribe %s: %w", uri, err)
 	}
