@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 )
 
@@ -140,7 +141,7 @@ func (t *segmentTables) replay(path string) (compacted, error) {
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	var out compacted
-	for {
+	for ; ; runtime.Gosched() {
 		f, err := r.next()
 		out.damage = r.damage
 		if errors.Is(err, io.EOF) {

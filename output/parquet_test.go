@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sort"
@@ -50,6 +51,30 @@ func TestRequestsRoundTrip(t *testing.T) {
 			if diff := cmp.Diff(wantRequest(&group[i]), sortTags(got[at+i])); diff != "" {
 				t.Fatalf("row %d (-want +got):\n%s", at+i, diff)
 			}
+		}
+	}
+}
+
+// A row group has several pages, and each begins with empty columns.
+func TestRowsAcrossPages(t *testing.T) {
+	samples := randomSamples(40_000, 17)
+	for i := range samples {
+		if samples[i].Outcome == metrics.Skipped {
+			samples[i].Outcome = metrics.OK
+		}
+	}
+	sink := newSink(t, output.ParquetConfig{})
+	if err := errors.Join(sink.Write(samples), sink.Close()); err != nil {
+		t.Fatal(err)
+	}
+	sort.SliceStable(samples, func(i, j int) bool { return samples[i].Start < samples[j].Start })
+	got := readRows(t, sink.parts(t, "requests")[0])
+	if len(got) != len(samples) {
+		t.Fatalf("rows: got %d, want %d", len(got), len(samples))
+	}
+	for i := range samples {
+		if want, got := wantRequest(&samples[i]), sortTags(got[i]); !maps.Equal(want, got) {
+			t.Fatalf("row %d (-want +got):\n%s", i, cmp.Diff(want, got))
 		}
 	}
 }
