@@ -29,6 +29,9 @@ type worker struct {
 	seq     uint16
 
 	evaluated bool // checks or expressions took time
+	// last holds the sample of the last request, if any: it is recorded before
+	// the next request, or together with the iteration.
+	last []metrics.Sample
 
 	now time.Duration // when it began, and when it has ended
 
@@ -149,7 +152,17 @@ func (w *worker) iterate(ctx context.Context, a arrival, live *pool.Live[*sessio
 	if outcome != metrics.IterInterrupted {
 		w.did.completed.Add(1)
 	}
-	r.collector.Record(out)
+	w.last = append(w.last, out)
+	w.record()
+}
+
+// record hands over the samples that are ready.
+func (w *worker) record() {
+	if len(w.last) > 0 {
+		w.g.runner.collector.RecordAll(w.last)
+		clear(w.last) // what they point to
+		w.last = w.last[:0]
+	}
 }
 
 // replay performs the steps until one fails, and returns the iteration's
@@ -161,6 +174,7 @@ func (w *worker) replay(ctx context.Context, live *pool.Live[*session]) (metrics
 	for i, step := range g.plan.Steps {
 		if i > 0 && w.slot.Live() != live {
 			// Lost to another request on it: what comes next goes to the new one.
+			w.record()
 			var ok bool
 			if live, ok = w.session(ctx); !ok {
 				return metrics.IterInterrupted, metrics.NoStep
@@ -185,6 +199,7 @@ func (w *worker) replay(ctx context.Context, live *pool.Live[*session]) (metrics
 // step performs one step and records each of its requests: one, or one for
 // each page of a listing. It returns the first outcome that is not ok.
 func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scenarios.Step, id uint16) metrics.Outcome {
+	w.record()
 	params, err := step.Render(w.buf[:0], &w.env)
 	if err != nil {
 		return w.scriptError(live.Session, id, err)
@@ -204,7 +219,9 @@ func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scen
 	}
 	outcome := metrics.OK
 	for reply, err := range mcp.Pages(ctx, call, req) {
-		if o := w.finish(ctx, live, step, id, req.Timeout, reply, err); o != metrics.OK {
+		o := w.finish(ctx, live, step, id, req.Timeout, reply, err)
+		w.record() // the next page may take long
+		if o != metrics.OK {
 			outcome = o
 			break
 		}
@@ -222,7 +239,6 @@ func (w *worker) finish(
 	ctx context.Context, live *pool.Live[*session], step *scenarios.Step, id uint16,
 	timeout time.Duration, reply mcp.Reply, err error,
 ) metrics.Outcome {
-	r := w.g.runner
 	if cap(reply.Result) > cap(w.result) && cap(reply.Result) <= keepResult {
 		w.result = reply.Result
 	}
@@ -251,7 +267,7 @@ func (w *worker) finish(
 	}
 	w.check(&s, step, reply)
 	w.prev = s.End
-	r.collector.Record(s)
+	w.last = append(w.last, s)
 	if mcp.SessionLost(err) && w.slot.Discard(ctx, live, err) {
 		w.g.endSession(live.Session, "lost", err)
 	}
@@ -357,11 +373,10 @@ type counted struct {
 func (c counted) Call(ctx context.Context, req mcp.Request) (mcp.Reply, error) {
 	c.flight.Add(1)
 	c.session.calls.begin()
-	defer func() {
-		c.session.calls.end()
-		c.flight.Add(-1)
-	}()
-	return c.session.Call(ctx, req)
+	reply, err := c.session.Call(ctx, req)
+	c.session.calls.end()
+	c.flight.Add(-1)
+	return reply, err
 }
 
 // Info implements the caller that mcp.Pages wants.

@@ -67,7 +67,11 @@ func NewCollector(cfg CollectorConfig) *Collector {
 // Record takes one sample, which reaches the sinks within about 100 ms. It
 // never drops one: when the collector is so far behind that no slab is free,
 // it waits, and the run is unsound. Safe for concurrent use; not after Close.
-func (c *Collector) Record(s Sample) { c.stream.put(&s) }
+func (c *Collector) Record(s Sample) { c.stream.put([]Sample{s}) }
+
+// RecordAll is Record for several samples of one session, in order, at the price
+// of little more than one: most of it is to fetch the memory they go to.
+func (c *Collector) RecordAll(some []Sample) { c.stream.put(some) }
 
 // StartClock says when offset 0 was; without it no second ends before Close. A
 // later call moves it, as one who replays a run does to let seconds end.
