@@ -24,8 +24,12 @@ func (p *Program) Catalog() *metrics.Catalog {
 			steps []*Step
 		}{{metrics.PartBefore, flow.Before}, {"", flow.Steps}, {metrics.PartAfter, flow.After}} {
 			for _, s := range part.steps {
+				method := s.Method
+				if (s.Kind == StepSubscribe || s.Kind == StepUnsubscribe) && p.Servers[g.Server].Protocol == "2026-07-28" {
+					method = "subscriptions/listen"
+				}
 				cat.Steps = append(cat.Steps, metrics.StepInfo{
-					ID: s.ID, Group: i, Method: s.Method, Name: s.Name, Checks: s.Checks, Progress: s.Progress, Part: part.name,
+					ID: s.ID, Group: i, Method: method, Name: s.Name, Checks: s.Checks, Progress: s.Progress, Part: part.name,
 				})
 			}
 		}
