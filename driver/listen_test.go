@@ -158,10 +158,10 @@ flows: {f: {steps: [{id: a, tools/call: {name: x}, cancel: {after: %s}}]}}
 		return out
 	}
 	for spread, limits := range map[string]struct{ low, high, mean, tolerance time.Duration }{
-		"{uniform: [20ms, 80ms]}":             {20 * ms, 80 * ms, 50 * ms, 3 * ms},
-		"{exponential: 300ms, max: 100s}":     {1, 100 * time.Second, 300 * ms, 45 * ms},
-		"{exponential: 300ms, max: 300ms}":    {1, 300 * ms, 190 * ms, 20 * ms}, // 300 (1 - 1/e)
-		"{constant: 5ms}":                     {5 * ms, 5 * ms, 5 * ms, 0},
+		"{uniform: [20ms, 80ms]}":              {20 * ms, 80 * ms, 50 * ms, 3 * ms},
+		"{exponential: 300ms, max: 100s}":      {1, 100 * time.Second, 300 * ms, 45 * ms},
+		"{exponential: 300ms, max: 300ms}":     {1, 300 * ms, 190 * ms, 20 * ms}, // 300 (1 - 1/e)
+		"{constant: 5ms}":                      {5 * ms, 5 * ms, 5 * ms, 0},
 		"{uniform: [\"0s\", \"${NO:-10ms}\"]}": {1, 10 * ms, 5 * ms, ms},
 	} {
 		one, four := after(t, 1, spread), after(t, 4, spread)

@@ -33,6 +33,10 @@ type Plan struct {
 	Seed    uint64
 	// OnClock, if set, is told the wall time of offset 0 before any sample is recorded.
 	OnClock func(t0 time.Time)
+	// Watch, if set, may have a session observed: it is given the options of each
+	// before it is dialled, with the number that it has in the results. It may be
+	// called from any goroutine.
+	Watch func(group int, session uint32, o *mcp.Options)
 }
 
 // GroupPlan is one load group of a Plan.
@@ -44,7 +48,7 @@ type GroupPlan struct {
 	FirstBefore    uint16            // index of Before[0] in Catalog.Steps
 	FirstStep      uint16            // index of Steps[0] in Catalog.Steps
 	FirstAfter     uint16            // index of After[0] in Catalog.Steps
-	Watch          []string          // notifications that waits take from the whole session
+	Watched        []string          // notifications that waits take from the whole session
 	Target         int               // index into Catalog.Targets
 	RequestTimeout time.Duration
 	ConnectTimeout time.Duration
@@ -75,7 +79,7 @@ func NewPlan(p *scenarios.Program, seed uint64, dial func(group int) Dial) (*Pla
 		plan.Groups = append(plan.Groups, GroupPlan{
 			Group: g, Before: flow.Before, Steps: flow.Steps, After: flow.After,
 			FirstBefore: place(flow.Before), FirstStep: place(flow.Steps), FirstAfter: place(flow.After),
-			Watch: flow.Watched(), Target: plan.Catalog.Groups[i].Target,
+			Watched: flow.Watched(), Target: plan.Catalog.Groups[i].Target,
 			RequestTimeout: p.Limits.RequestTimeout, ConnectTimeout: p.Limits.ConnectTimeout,
 			Dial: dial(i),
 		})

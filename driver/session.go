@@ -113,7 +113,9 @@ func (g *group) dial(ctx context.Context, slot int) (*session, error) {
 	if err := g.prepare(ctx, live, slot); err != nil {
 		return nil, err
 	}
-	r.recordSinceBase(live.opened)
+	opening := live.opened
+	opening.Extra = &metrics.Extra{Session: g.sessionInfo(&info)}
+	r.recordSinceBase(opening)
 	return live, nil
 }
 
@@ -125,9 +127,11 @@ func (g *group) open(ctx context.Context, slot int, s *metrics.Sample) (Session,
 		defer cancel()
 	}
 	r := g.runner
-	opened, err := g.plan.Dial(ctx, slot, mcp.Options{
-		Base: r.base, OnAnomaly: r.onAnomaly, OnAsked: r.onAsked, Watch: g.plan.Watch,
-	})
+	o := mcp.Options{Base: r.base, OnAnomaly: r.onAnomaly, OnAsked: r.onAsked, Watch: g.plan.Watched}
+	if r.plan.Watch != nil {
+		r.plan.Watch(int(g.index), s.Session, &o)
+	}
+	opened, err := g.plan.Dial(ctx, slot, o)
 	s.End = time.Since(r.base)
 	s.FirstByte = s.End
 	s.Outcome, s.Code = Classify(ctx, mcp.Reply{}, err)
@@ -150,6 +154,15 @@ func lacks(step *scenarios.Step, info mcp.Info) bool {
 	return false
 }
 
+// sessionInfo is what is known of a session once it is open.
+func (g *group) sessionInfo(info *mcp.Info) *metrics.SessionInfo {
+	return &metrics.SessionInfo{
+		Server: g.target().Server, Transport: info.Transport,
+		Requested: string(info.Requested), Negotiated: string(info.Version), Era: era(info.Version),
+		Spawn: info.Spawn, TCP: info.TCP, TLS: info.TLS, Handshake: info.Handshake,
+	}
+}
+
 func (g *group) recordFailedDial(s metrics.Sample) {
 	g.runner.recordSinceBase(s)
 	s.Kind = metrics.KindSession
@@ -169,12 +182,8 @@ func (g *group) endSession(s *session, reason string, cause error) {
 	info := s.Info()
 	row := s.opened
 	row.Kind = metrics.KindSession
-	si := &metrics.SessionInfo{
-		Server: g.target().Server, Transport: info.Transport,
-		Requested: string(info.Requested), Negotiated: string(info.Version), Era: era(info.Version),
-		Spawn: info.Spawn, TCP: info.TCP, TLS: info.TLS, Handshake: info.Handshake,
-		Ended: time.Since(r.base), Requests: s.requests.Load(), EndReason: reason,
-	}
+	si := g.sessionInfo(&info)
+	si.Ended, si.Requests, si.EndReason = time.Since(r.base), s.requests.Load(), reason
 	row.Extra = &metrics.Extra{Session: si}
 	if cause != nil {
 		row.Extra.Message = message(cause)

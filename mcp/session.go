@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 )
 
@@ -14,6 +15,7 @@ type Session struct {
 	o          Options
 	info       Info
 	resultType bool // results carry it in the version in use
+	post       post
 }
 
 // Info describes the session as it was when Connect returned.
@@ -21,14 +23,22 @@ func (s *Session) Info() Info { return s.info }
 
 // Call makes one request and waits for its answer. The reply's timing and counts
 // are valid also when there is an error. Errors are *RPCError, *HTTPError,
-// *ProtocolError, *LimitError, *TransportError, *ExitError, *TimeoutError, or wrap
-// the cause of ctx. A tool's own failure is no error: see Reply.ToolError.
+// *ProtocolError, *LimitError, *TransportError, *ExitError, *TimeoutError,
+// *CancelledError, *AnswerError, or wrap the cause of ctx. A tool's own failure is
+// no error: see Reply.ToolError. When the answer asks for input, Options.Answers
+// gives it and the request is made again, within the limits of the whole.
 func (s *Session) Call(ctx context.Context, req Request) (Reply, error) {
 	reply, err := s.conn.RoundTrip(ctx, req)
 	if err != nil {
+		if s.o.ParamHeaders != nil && headersRefused(err) {
+			s.o.ParamHeaders.refused(s)
+		}
 		return reply, err
 	}
 	err = s.judge(req.Method, &reply)
+	if err != nil && errors.Is(err, errAsksInput) {
+		return s.goOn(ctx, req, reply)
+	}
 	return reply, err
 }
 
@@ -63,12 +73,13 @@ func (s *Session) judge(method string, reply *Reply) error {
 func (s *Session) speak(v Version) {
 	s.conn.SetVersion(v)
 	s.resultType = v.Features().ResultType
+	s.post.speak(v.Features())
 }
 
 // checkResultType applies the rule that an absent resultType means complete and
 // an unknown one is invalid (specification 2026-07-28, basic/index, results).
-// Neither input nor tasks are declared by this client, so that a server must not
-// ask for the one or answer with the other.
+// errAsksInput stands for input_required. Tasks are not declared by this client, so
+// that a server must not answer with one.
 func checkResultType(raw []byte) error {
 	if raw == nil || string(raw) == `"complete"` {
 		return nil
@@ -81,7 +92,7 @@ func checkResultType(raw []byte) error {
 	case "complete":
 		return nil
 	case "input_required":
-		return &ProtocolError{Kind: FaultInputRequired, Detail: "the client declared no capability for it"}
+		return errAsksInput
 	case "task":
 		return &ProtocolError{Kind: FaultTask, Detail: "the client did not declare the tasks extension"}
 	}
@@ -103,5 +114,9 @@ func (s *Session) Notify(ctx context.Context, method string, params json.RawMess
 
 // Close ends the session, the server session included, and waits for whatever
 // the session runs by itself. Bounded by ctx. An error means that the end could
-// not be made known to the server; the session is closed all the same.
-func (s *Session) Close(ctx context.Context) error { return s.conn.Close(ctx) }
+// not be made known to the server; the session is closed all the same. Whoever waits
+// for a notification is told.
+func (s *Session) Close(ctx context.Context) error {
+	s.post.close(closedError())
+	return s.conn.Close(ctx)
+}

@@ -63,7 +63,8 @@ type Features struct {
 	RequestMeta bool
 	// ServerRequests: the server may send requests of its own.
 	ServerRequests bool
-	// GetStream: over HTTP a standalone stream may be opened by GET.
+	// GetStream: over HTTP a standalone stream may be opened by GET, and the stream
+	// of a request that broke after an event with an id be taken up again.
 	GetStream bool
 	// CancelByClose: over HTTP closing the response stream cancels the request;
 	// otherwise notifications/cancelled does.
@@ -174,3 +175,22 @@ var serverNotifications = map[string]versionSet{
 func (f Features) knowsNotification(method string) bool {
 	return serverNotifications[method]&f.bit != 0
 }
+
+// serverRequests lists in which versions a server may ask the client for what: by
+// a request of its own up to 2025-11-25, within a result in 2026-07-28.
+var serverRequests = map[string]versionSet{
+	"ping":                   inLegacy,
+	"roots/list":             inAll,
+	"sampling/createMessage": inAll,
+	"elicitation/create":     in2506 | in2511 | in2607,
+}
+
+func (f Features) knowsQuestion(method string) bool { return serverRequests[method]&f.bit != 0 }
+
+// richQuestions reports whether elicitation has modes and sampling may offer
+// tools; before, a member of that name means nothing.
+func (f Features) richQuestions() bool { return f.bit&(in2511|in2607) != 0 }
+
+// asksByResult lists the requests whose results may ask for input where they do
+// that at all (specification 2026-07-28, basic/patterns/mrtr, supported requests).
+var asksByResult = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}

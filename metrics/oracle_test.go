@@ -17,6 +17,8 @@ type oracleSink struct {
 	samples   []metrics.Sample
 	intervals []metrics.Interval
 	load      []metrics.LoadRow
+	gauges    []metrics.Gauges // of the first group
+	gaugesAt  []time.Duration
 	batches   []int           // sizes of the writes
 	at        []time.Time     // times of the writes
 	wroteAt   map[int64]int64 // second → ms at which its intervals came
@@ -54,6 +56,11 @@ func (o *oracleSink) WriteIntervals(rows []metrics.Interval) error {
 
 func (o *oracleSink) WriteLoad(rows []metrics.LoadRow) error {
 	o.load = append(o.load, rows...)
+	return nil
+}
+
+func (o *oracleSink) WriteGauges(at time.Duration, groups []metrics.Gauges) error {
+	o.gauges, o.gaugesAt = append(o.gauges, groups[0]), append(o.gaugesAt, at)
 	return nil
 }
 

@@ -34,6 +34,9 @@ type RunInfo struct {
 	// failed and a run without any session are found without it.
 	Err    error
 	Signal syscall.Signal // that stopped the run; 0 is none
+	// CutOff says that the run did not come to its end, as after a kill: what it
+	// was waiting for is known only as interrupted iterations.
+	CutOff bool
 }
 
 // Summary returns the final figures of the measured phase. It is called after
@@ -197,8 +200,10 @@ func (c *Collector) checks() []CheckSummary {
 
 func (c *Collector) soundness(info *RunInfo) Soundness {
 	var lateness, latency distribution
+	var interrupted int64
 	for i := range c.totals.groups {
 		lateness.merge(&c.totals.groups[i].lateness)
+		interrupted += c.totals.groups[i].outcomes[IterInterrupted]
 	}
 	for i := range c.totals.steps {
 		if c.cfg.Catalog.Groups[c.cfg.Catalog.Steps[i].Group].Open {
@@ -208,6 +213,7 @@ func (c *Collector) soundness(info *RunInfo) Soundness {
 	verdict, reasons := SoundnessFacts{
 		LatenessP99: lateness.quantile(99), LatencyP50: latency.quantile(50),
 		SlabWaits: c.stream.waits.Load(), ClientErrors: c.totals.clientErrors, ThrottledShare: info.ThrottledShare,
+		CutOff: info.CutOff, Interrupted: interrupted,
 	}.Judge()
 	return Soundness{
 		Verdict: verdict, Reasons: reasons, Lateness: lateness.quantiles(nil),

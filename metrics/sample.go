@@ -12,7 +12,8 @@ const (
 	// KindIteration is one arrival; it makes one row of the iterations table.
 	KindIteration
 	// KindConnect is one attempt to open a session; it feeds the connect
-	// metric and makes no row.
+	// metric and makes no row. One that succeeded carries Extra.Session as far as
+	// it is known then, so that the session has a row when the run is killed.
 	KindConnect
 	// KindSession is the end of one session, or an attempt that failed; it
 	// makes one row of the sessions table and always carries Extra.Session.
@@ -165,6 +166,8 @@ type SessionInfo struct {
 	Spawn, TCP, TLS, Handshake time.Duration
 	Ended                      time.Duration // offset of the session's end
 	Requests                   int64
-	EndReason                  string // run_end, lost, renewed, error, connect_failed, before_failed
-	ExitCode                   *int32 // of a stdio server that ended during the run
+	// EndReason is run_end, lost, renewed, error, connect_failed or before_failed;
+	// run_cut for a session that was open when the run was killed.
+	EndReason string
+	ExitCode  *int32 // of a stdio server that ended during the run
 }

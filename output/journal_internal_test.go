@@ -216,7 +216,9 @@ func readFrames(tb testing.TB, data []byte) (counts []uint32, d damage) {
 	for {
 		f, err := r.next()
 		if errors.Is(err, io.EOF) {
-			return counts, r.damage
+			d = r.damage
+			d.places = nil
+			return counts, d
 		}
 		if err != nil {
 			tb.Fatal(err)
@@ -234,7 +236,7 @@ func TestTruncationKeepsWholeFrames(t *testing.T) {
 			whole++
 		}
 		counts, d := readFrames(t, data[:n])
-		if len(counts) != whole || d != (damage{TornBytes: int64(n - end)}) {
+		if len(counts) != whole || !reflect.DeepEqual(d, damage{TornBytes: int64(n - end)}) {
 			t.Fatalf("cut at %d: %d frames and %+v, want %d and %d torn bytes", n, len(counts), d, whole, n-end)
 		}
 	}
@@ -262,10 +264,13 @@ func TestFlippedBitCostsItsFrameOnly(t *testing.T) {
 		size := int64(ends[hit] - start)
 		wantDamage := damage{Gaps: 1, LostRecords: int64(hit + 1), LostBytes: size}
 		if hit == 4 {
-			wantDamage = damage{TornBytes: size} // nothing after it tells that it was whole once
+			wantDamage.LostRecords = 0 // nothing after it tells how many there were
+			if length := binary.LittleEndian.Uint32(broken[start+4:]); int64(length) > size-frameHeader && length <= maxPayload {
+				wantDamage = damage{TornBytes: size} // it looks like a write that was cut short
+			}
 		}
 		counts, d := readFrames(t, broken)
-		if diff := cmp.Diff(want, counts); diff != "" || d != wantDamage {
+		if diff := cmp.Diff(want, counts); diff != "" || !reflect.DeepEqual(d, wantDamage) {
 			t.Fatalf("bit %d, in frame %d: %+v, want %+v; frames (-want +got):\n%s", bit, hit, d, wantDamage, diff)
 		}
 	}

@@ -18,6 +18,7 @@ const (
 	recordMeta     recordKind = 1
 	recordInterval recordKind = 2
 	recordLoad     recordKind = 3
+	recordMark     recordKind = 4 // only in the files of marks
 	recordSample   recordKind = 16
 )
 
@@ -359,7 +360,7 @@ func (d *decoder) other(kind recordKind, cat *metrics.Catalog, to records) (*met
 		if d.load(&v, cat); d.err == nil {
 			return cat, to.loadRow(&v)
 		}
-	case recordSample: // the samples are the caller's
+	case recordSample, recordMark: // the samples are the caller's
 		d.fail()
 	default:
 		d.fail()

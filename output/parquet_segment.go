@@ -13,6 +13,7 @@ type openPart interface {
 	complete() error
 	publish() error
 	abandon()
+	discard()
 }
 
 // segmentTables turns the records of one journal segment into one part of each
@@ -241,6 +242,13 @@ func (t *segmentTables) publish() error {
 		}
 	}
 	return nil
+}
+
+// discard removes the parts that have no final name yet.
+func (t *segmentTables) discard() {
+	for _, p := range t.parts {
+		p.discard()
+	}
 }
 
 // end closes what is open and empties the block for the next segment. It must

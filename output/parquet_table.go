@@ -1,6 +1,7 @@
 package output
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,6 +33,13 @@ type tableConfig struct {
 	groupRows int64
 }
 
+// Keys of a part's metadata: run.json as it was at the start of the run, and
+// the metadata of the journal.
+const (
+	runKey     = "mcpbench.run"
+	journalKey = "mcpbench.journal"
+)
+
 // tablesOf reads the settings of all tables from the metadata of a journal.
 func tablesOf(folder string, m *journalMeta) (tableConfig, error) {
 	tc := tableConfig{
@@ -44,12 +52,20 @@ func tablesOf(folder string, m *journalMeta) (tableConfig, error) {
 	if tc.groupRows <= 0 {
 		tc.groupRows = defaultRowGroupRows
 	}
+	// With these a part alone tells what its names mean, when the journal is gone.
+	own := *m
+	own.Run = nil
+	data, err := json.Marshal(&own)
+	if err != nil {
+		return tableConfig{}, fmt.Errorf("encode journal metadata: %w", err)
+	}
+	tc.metadata[journalKey] = string(data)
 	if m.Run != nil {
 		data, err := m.Run.MarshalCompact()
 		if err != nil {
 			return tableConfig{}, err
 		}
-		tc.metadata["mcpbench.run"] = string(data)
+		tc.metadata[runKey] = string(data)
 		tc.version = m.Run.Mcpbench
 	}
 	return tc, nil
@@ -157,4 +173,10 @@ func (p *part[T]) abandon() {
 		_ = p.file.Close() // it is given up: the cause is what the caller reports
 		p.file = nil
 	}
+}
+
+// discard gives the file up and removes it, unless it has its final name.
+func (p *part[T]) discard() {
+	p.abandon()
+	_ = os.Remove(p.path + partialSuffix) // what is left then a recovery removes
 }

@@ -206,32 +206,44 @@ func (n *names) iteration(row *iterationRow) (metrics.Sample, error) {
 func eachRow[T any](path string, do func(*T) error) error {
 	file, err := os.Open(filepath.Clean(path))
 	if err != nil {
-		return fmt.Errorf("read a part: %w", err)
+		return fmt.Errorf("read a part: %w", bare(err))
 	}
 	defer func() { _ = file.Close() }() // it is only read
-	info, err := file.Stat()
+	pf, err := openPartFile(file)
 	if err != nil {
-		return fmt.Errorf("read a part: %w", err)
-	}
-	pf, err := parquet.OpenFile(file, info.Size())
-	if err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
+		return err
 	}
 	for _, group := range pf.RowGroups() {
 		if err := eachOfGroup(group, do); err != nil {
-			return fmt.Errorf("read %s: %w", path, err)
+			return err
 		}
 	}
 	return nil
 }
 
+func openPartFile(file *os.File, options ...parquet.FileOption) (pf *parquet.File, err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read a part: %w", bare(err))
+	}
+	err = guard(func() error {
+		pf, err = parquet.OpenFile(file, info.Size(), options...)
+		return err
+	})
+	return pf, err
+}
+
 func eachOfGroup[T any](group parquet.RowGroup, do func(*T) error) error {
 	reader := parquet.NewGenericRowGroupReader[T](group)
-	defer func() { _ = reader.Close() }() // it is only read
+	defer func() { _ = guard(reader.Close) }() // it is only read
 	rows := make([]T, chunkRows)
 	for {
 		clear(rows)
-		n, err := reader.Read(rows)
+		n := 0
+		err := guard(func() (err error) {
+			n, err = reader.Read(rows)
+			return err
+		})
 		for i := range rows[:n] {
 			if err := do(&rows[i]); err != nil {
 				return err
@@ -244,4 +256,15 @@ func eachOfGroup[T any](group parquet.RowGroup, do func(*T) error) error {
 			return err
 		}
 	}
+}
+
+// guard turns a panic of parquet-go 0.32 into an error: some bytes that are
+// damaged make it read behind the end of a slice.
+func guard(read func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("damaged: %v", p)
+		}
+	}()
+	return read()
 }

@@ -19,11 +19,16 @@ type probe struct {
 	session *mcp.Session
 	timeout time.Duration
 	target  *embedded
+	// connect opens another session to the same server, in the version given.
+	connect func(ctx context.Context, v mcp.Version) (*mcp.Session, error)
 }
 
-// openProbe opens a session to the server that the flags name. The error has
-// the exit code.
-func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.QuickConfig) (*probe, error) {
+// frameWatch is shown the frames of a probe, which hides its secrets with mask.
+type frameWatch func(f *mcp.Frame, mask *scenarios.Masker)
+
+// openProbe opens a session to the server that the flags name. watch may be nil.
+// The error has the exit code.
+func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.QuickConfig, watch frameWatch) (*probe, error) {
 	q.Tool = "none" // the quick form wants one; only its server is used here
 	sc, err := scenarios.Quick(q)
 	if err != nil {
@@ -49,17 +54,26 @@ func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.Quick
 	if err != nil {
 		return nil, usage("%w", errors.Join(err, target.discard()))
 	}
-	dctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout,
-		fmt.Errorf("no session within %v", t.connectTimeout))
-	defer cancel()
-	session, err := mcp.Connect(dctx, transport, mcp.Options{
-		Version: mcp.Version(program.Servers[0].Protocol),
-		Client:  mcp.Implementation{Name: "mcpbench", Version: version}, Base: time.Now(),
-	})
-	if err != nil {
+	o := mcp.Options{
+		Client: mcp.Implementation{Name: "mcpbench", Version: version}, Base: time.Now(),
+		ParamHeaders: &mcp.ParamHeaders{},
+	}
+	if watch != nil {
+		mask := sc.Masker()
+		o.OnFrame = func(f mcp.Frame) { watch(&f, mask) }
+	}
+	p := &probe{timeout: t.timeout, target: target}
+	p.connect = func(ctx context.Context, v mcp.Version) (*mcp.Session, error) {
+		ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout, fmt.Errorf("no session within %v", t.connectTimeout))
+		defer cancel()
+		o := o
+		o.Version = v
+		return mcp.Connect(ctx, transport, o)
+	}
+	if p.session, err = p.connect(ctx, mcp.Version(program.Servers[0].Protocol)); err != nil {
 		return nil, failure("connect to the server: %w", errors.Join(err, target.discard()))
 	}
-	return &probe{session: session, timeout: t.timeout, target: target}, nil
+	return p, nil
 }
 
 func (p *probe) close(ctx context.Context) {
@@ -116,23 +130,24 @@ func (t *tool) arguments() string {
 }
 
 func (p *probe) tools(ctx context.Context) ([]tool, error) {
-	return list[tool](ctx, p, "tools/list", "tools")
+	return list[tool](ctx, p, "tools/list", "tools", func(mcp.Reply) {})
 }
 
-// list follows a listing to its end.
-func list[T any](ctx context.Context, p *probe, method, member string) ([]T, error) {
+// list follows a listing to its end; page is told of each page.
+func list[T any](ctx context.Context, p *probe, method, member string, page func(mcp.Reply)) ([]T, error) {
 	out := []T{}
 	req := mcp.Request{Method: method, Params: []byte("{}"), Timeout: p.timeout}
 	for reply, err := range mcp.Pages(ctx, p.session, req) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", method, err)
 		}
-		var page map[string]json.RawMessage
-		if err := json.Unmarshal(reply.Result, &page); err != nil {
+		page(reply)
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(reply.Result, &members); err != nil {
 			return nil, fmt.Errorf("%s: %w", method, err)
 		}
 		var items []T
-		if err := json.Unmarshal(page[member], &items); err != nil {
+		if err := json.Unmarshal(members[member], &items); err != nil {
 			return nil, fmt.Errorf("%s: member %q of the result: %w", method, member, err)
 		}
 		out = append(out, items...)
@@ -146,7 +161,7 @@ func (f *runFlags) argumentsFromSchema(ctx context.Context, s streams, q scenari
 	if f.dryRun {
 		return []byte("{}"), nil // nothing is sent
 	}
-	p, err := openProbe(ctx, s, &f.targetFlags, q)
+	p, err := openProbe(ctx, s, &f.targetFlags, q, nil)
 	if exit, ok := errors.AsType[*exitError](err); ok && exit.code == metrics.ExitError {
 		f.probeFailed = err
 		return []byte("{}"), nil
@@ -180,7 +195,7 @@ func (f *runFlags) suggest(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	p, err := openProbe(ctx, s, &f.targetFlags, q)
+	p, err := openProbe(ctx, s, &f.targetFlags, q, nil)
 	if err != nil {
 		return err
 	}
