@@ -17,6 +17,27 @@ import (
 	"mcpbench/scenarios"
 )
 
+// TestIterationsEndThoughASessionCannotBeOpened: a worker that still tried to open
+// its session when all iterations were done kept the run from ending.
+func TestIterationsEndThoughASessionCannotBeOpened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{answer: takes(ms), refuse: func(n int64) error {
+			if n > 1 {
+				return errors.New("one session is enough")
+			}
+			return nil
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		began := time.Now()
+		got, _, err := load{group: closed(2, 0, 3), server: s}.run(ctx, t, nil)
+		if took := time.Since(began); took > time.Second || err != nil {
+			t.Errorf("took %v, error %v; want 3 ms", took, err)
+		}
+		wantCounts(t, "iterations", got.iterations(), map[string]int{"completed": 3})
+	})
+}
+
 func TestALostSessionIsCountedOnceAndReopened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := &mcp.HTTPError{Status: 404, Body: "gone", Lost: true}
