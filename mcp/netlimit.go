@@ -27,8 +27,9 @@ func (e *netEngine) newLimit(ctx context.Context, r *httpRequest) (context.Conte
 	first := l.after
 	if l.bounds != nil {
 		expire = func() { l.strike(cancel) }
-		first, _ = l.bounds.strike(l.now())
-		first -= l.now()
+		now := l.now()
+		first, _ = l.bounds.strike(now)
+		first -= now
 	}
 	// The timer must be there before it strikes.
 	l.timer = time.AfterFunc(forever, expire)
@@ -58,8 +59,7 @@ func (l *limit) restart() {
 	switch {
 	case l.timer == nil:
 	case l.bounds != nil:
-		now := l.now()
-		l.timer.Reset(l.bounds.begin(now) - now)
+		l.bounds.begin(l.now()) // the timer strikes in time to see it
 	default:
 		l.timer.Reset(l.after)
 	}

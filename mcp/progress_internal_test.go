@@ -233,7 +233,7 @@ func FuzzWithToken(f *testing.F) {
 // A send that happens a second time starts the limits anew; what was due once stays so.
 func TestBoundsBegin(t *testing.T) {
 	told := 0
-	b := newBounds(&Wants{IdleTimeout: 5 * time.Second, CancelAfter: 2 * time.Second}, 0, 0, func() { told++ })
+	b := newBounds(&Wants{IdleTimeout: 5 * time.Second, CancelAfter: 2 * time.Second}, 5*time.Second, 0, func() { told++ })
 	step := func(now, wantNext time.Duration, want error) {
 		t.Helper()
 		if next, over := b.strike(now * time.Second); next != wantNext*time.Second || over != want { //nolint:errorlint // the very one
@@ -249,7 +249,7 @@ func TestBoundsBegin(t *testing.T) {
 		t.Errorf("next %v after the second send", next)
 	}
 	step(12, 13, nil)
-	step(14, 16, nil) // told at 14, later than it was due
+	step(15, 16, nil) // told at 15, later than it was due; the whole limit ends at 16
 	if told != 1 || !b.cancelled() {
 		t.Errorf("told %d times", told)
 	}
@@ -257,7 +257,7 @@ func TestBoundsBegin(t *testing.T) {
 	step(15, 16, nil)
 	step(16, 16, errSilent)
 	step(20, 16, errSilent)
-	if b.end() != 14*time.Second || told != 1 {
+	if b.end() != 15*time.Second || told != 1 {
 		t.Errorf("told %d times", told)
 	}
 	step(30, 0, errSilent)

@@ -126,8 +126,9 @@ func (c *router) follow(k *call, req *Request) (err error) {
 
 // awaitWithin is await for a request with bounds.
 func (c *router) awaitWithin(ctx context.Context, k *call, b *bounds) error {
-	next, _ := b.strike(c.o.now())
-	expired := k.startTimer(max(1, next-c.o.now()))
+	now := c.o.now()
+	next, _ := b.strike(now)
+	expired := k.startTimer(next - now)
 	defer k.stopTimer()
 	for {
 		select {
