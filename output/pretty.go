@@ -41,7 +41,7 @@ func (p *prettyPrinter) findEnds() {
 			open = append(open, i)
 		case '}', ']':
 			last := len(open) - 1
-			p.ends[open[last]] = int32(i) //nolint:gosec // messages are limited well below 2 GiB
+			p.ends[open[last]] = int32(i)
 			open = open[:last]
 		}
 	}
