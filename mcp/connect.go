@@ -33,12 +33,15 @@ func Connect(ctx context.Context, t Transport, o Options) (*Session, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
+	s := new(Session)
+	s.post.prepare(&o)
+	o.post = &s.post
 	start := o.now()
 	conn, err := t.Dial(ctx, o)
 	if err != nil {
 		return nil, endedBy(ctx, err)
 	}
-	s := &Session{conn: conn, o: o}
+	s.conn, s.o = conn, o
 	s.info = Info{Transport: t.Kind(), Requested: o.Version, Start: start}
 	began := o.now()
 	if err := s.open(ctx); err != nil {
@@ -59,6 +62,10 @@ func Connect(ctx context.Context, t Transport, o Options) (*Session, error) {
 	if o.ParamHeaders != nil && s.info.Version.Features().MethodHeaders && t.Kind() == "http" &&
 		lookup(s.info.Capabilities, "tools") != nil {
 		o.ParamHeaders.load(ctx, s)
+	}
+	s.post.opened()
+	if s.Ended() {
+		s.post.end(&TransportError{Op: "read", Err: errLost, lost: true})
 	}
 	return s, nil
 }

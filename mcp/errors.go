@@ -178,8 +178,6 @@ type CancelledError struct {
 // Error says that it was on purpose.
 func (*CancelledError) Error() string { return "cancelled on purpose" }
 
-var errNotYet = errors.New("not implemented")
-
 // VersionError is a peer that speaks no version that we may use.
 type VersionError struct {
 	Asked   Version

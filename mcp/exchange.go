@@ -33,9 +33,13 @@ type exchange struct {
 	id      int64
 	session bool          // the request carried a server session
 	foreign bool          // an answer to another id came
+	broken  bool          // the stream ended before the answer
+	lastID  string        // of the last event of the stream that had one
+	retry   time.Duration // how long the server wishes us to wait then, 0 when it has no wish
 	first   time.Duration // first event with data, negative before
 	end     time.Duration // negative before
 	stamps  stamps
+	track   *tracker // nil for a plain request
 	reply   Reply
 
 	// Kept from one exchange to the next.
@@ -86,6 +90,15 @@ func (x *exchange) finish(err error) (Reply, error) {
 	return x.reply, err
 }
 
+// soFar returns what is known of an exchange whose answer is not there yet.
+func (x *exchange) soFar() (Reply, bool) {
+	r := x.reply
+	r.Timing.Start = or(x.stamps.sent, x.stamps.began)
+	r.Timing.Connect = x.stamps.connect
+	r.Timing.FirstByte = max(or(x.first, x.stamps.first), r.Timing.Start)
+	return r, true
+}
+
 func (x *exchange) stampEnd() {
 	if x.end < 0 {
 		x.end = x.conn.o.now()
@@ -108,8 +121,11 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 		return err // an answer of some sort had arrived, or the connection failed
 	}
 	// initialize must not be cancelled (specification, basic/utilities/cancellation).
-	if x.stamps.sent >= 0 && !x.rules.CancelByClose && x.req.Method != "initialize" {
-		x.conn.cancelRequest(x.id, reason)
+	if x.stamps.sent >= 0 && x.req.Method != "initialize" {
+		x.conn.givenUp.add(x.id)
+		if !x.rules.CancelByClose {
+			x.conn.cancelRequest(x.id, reason)
+		}
 	}
 	return err
 }
@@ -121,6 +137,9 @@ func (x *exchange) run(ctx context.Context) error {
 	x.session = x.rules.ServerSession && c.session.Load() != nil
 	x.request = httpRequest{
 		method: "POST", header: c.postHeader(x.rules), extra: x.methodHeaders(), body: x.out, limit: x.req.Timeout,
+	}
+	if x.track != nil {
+		x.request.bounds = x.track.bounds
 	}
 	c.showSending(&x.request, ChannelPost)
 	resp, err := c.engine.do(ctx, &x.request, &x.stamps)
@@ -137,7 +156,7 @@ func (x *exchange) run(ctx context.Context) error {
 		return err
 	}
 	c.keepSession(x, resp)
-	if coding := resp.header("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+	if coding := resp.header("Content-Encoding"); !isIdentity(coding) {
 		c.showAnswer(resp, x.stamps.first, ChannelPost, nil, nil)
 		return &ProtocolError{Kind: FaultContentEncoding, Detail: coding}
 	}
@@ -172,6 +191,9 @@ func (x *exchange) methodHeaders() []headerField {
 	}
 	return h
 }
+
+// isIdentity reports whether a Content-Encoding leaves the body as it is.
+func isIdentity(coding string) bool { return coding == "" || strings.EqualFold(coding, "identity") }
 
 // mediaType returns the type of a Content-Type value without its parameters.
 func mediaType(value string) string {
@@ -253,10 +275,17 @@ func (x *exchange) readStream(resp response) error {
 		case errors.Is(err, sse.ErrTooLong):
 			return &LimitError{Limit: LimitMessage, Max: limits.MessageBytes}
 		case errors.Is(err, io.EOF):
+			x.broken = true
 			return &ProtocolError{Kind: FaultNoAnswer, Detail: "the stream ended without the answer"}
 		case err != nil:
-			return resp.fault(err)
-		case len(ev.Data) == 0:
+			err = resp.fault(err)
+			_, x.broken = errors.AsType[*TransportError](err)
+			return err
+		}
+		if ev.HasID || ev.Retry >= 0 {
+			x.cursor(&ev)
+		}
+		if len(ev.Data) == 0 {
 			x.conn.showEvent(&ev, -1, ChannelEvent)
 			continue // priming, close and the like
 		}
@@ -269,7 +298,7 @@ func (x *exchange) readStream(resp response) error {
 		done, err := x.event(&ev)
 		if done {
 			x.end = now
-			x.drain(resp)
+			x.drain(resp, events)
 		}
 		if done || err != nil {
 			return err
@@ -326,10 +355,12 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 		c.inbox.request(&m)
 		return false, nil
 	case kindNotification:
-		x.reply.Notifications++
 		if c.inbox.notification(&m) {
-			x.reply.Progress++
+			x.progress(&m, len(data))
+		} else {
+			x.reply.Notifications++
 		}
+		c.o.post.deliver(&m, data, x.req.listening())
 		return false, nil
 	case kindOther:
 		c.o.OnAnomaly(AnomalyOddEvent, excerpt(data))
@@ -338,9 +369,12 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 	}
 	// An error without an id on our own stream can only be about our request.
 	if id, ok := m.numericID(); (!ok || id != x.id) && (!m.anonymous() || m.err == nil) {
-		c.o.OnAnomaly(AnomalyUnknownID, excerpt(data))
+		c.o.OnAnomaly(c.givenUp.unexpected(id, ok), excerpt(data))
 		x.foreign = true
 		return false, nil
+	}
+	if x.track != nil {
+		c.tokens.end(x.track)
 	}
 	if err = m.answer(data, x.reply.HTTPStatus); err == nil {
 		x.reply.take(&m, x.req.ResultBuf)
@@ -350,12 +384,18 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 
 // drain reads what is left of a stream after the answer, so that the connection
 // can be used again. Servers that leave their streams open make it close instead.
-func (x *exchange) drain(resp response) {
+func (x *exchange) drain(resp response, events *sse.Reader) {
 	c := x.conn
 	if c.drainMisses.Load() >= maxDrainMisses {
 		return
 	}
-	if resp.drain(drainLimit) {
+	var ended bool
+	if x.track != nil && x.track.key != "" {
+		ended = x.afterwards(resp, events)
+	} else {
+		ended = resp.drain(drainLimit)
+	}
+	if ended {
 		c.drainMisses.Store(0)
 		return
 	}

@@ -92,6 +92,8 @@ func newFastEngine(u *url.URL, header http.Header, s *Streamable, o *Options) *f
 	return e
 }
 
+func (e *fastEngine) retarget(u *url.URL) { e.target = u.RequestURI() }
+
 func port(u *url.URL) string {
 	if p := u.Port(); p != "" {
 		return p

@@ -96,28 +96,20 @@ func (g *getStream) run(ctx context.Context, sent chan<- struct{}) {
 // one may be opened; err is why this one ended.
 func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err error) {
 	c := g.conn
-	r := c.env.current()
-	header := c.appendState([]headerField{{"Accept", "text/event-stream"}}, r)
-	if g.lastID != "" {
-		header = append(header, headerField{"Last-Event-ID", g.lastID})
-	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var t stamps
-	m := httpRequest{method: "GET", header: header, onWrote: onWrote}
-	c.showSending(&m, ChannelGet)
-	resp, err := c.engine.do(ctx, &m, &t)
+	resp, first, err := g.conn.get(ctx, g.conn.env.current(), g.lastID, onWrote)
 	if err != nil {
 		return true, err
 	}
 	defer closeBody(resp)
 	kind := mediaType(resp.header("Content-Type"))
 	if resp.status() == 200 && kind == "text/event-stream" {
-		c.showAnswer(resp, t.first, ChannelGet, nil, nil)
+		c.showAnswer(resp, first, ChannelGet, nil, nil)
 		return g.read(resp)
 	}
 	said := c.said(resp, resp.status()/100 == 5)
-	c.showAnswer(resp, t.first, ChannelGet, said, nil)
+	c.showAnswer(resp, first, ChannelGet, said, nil)
 	switch {
 	case resp.status()/100 == 5:
 		return true, &HTTPError{Status: resp.status(), Body: excerpt(said)}
@@ -129,6 +121,28 @@ func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err e
 	return false, nil
 }
 
+// get asks for a stream, for one that begins after the event lastID unless that is
+// empty. first is when the response began.
+func (c *httpConn) get(ctx context.Context, r *rules, lastID string, onWrote func()) (resp response, first time.Duration, err error) {
+	header := c.appendState([]headerField{{"Accept", "text/event-stream"}}, r)
+	if lastID != "" {
+		header = append(header, headerField{"Last-Event-ID", lastID})
+	}
+	m, t := httpRequest{method: "GET", header: header, onWrote: onWrote}, noStamps()
+	c.showSending(&m, ChannelGet)
+	resp, err = c.engine.do(ctx, &m, &t)
+	return resp, t.first, err
+}
+
+// resumable returns the id that ev gives the stream, if it gives one. An id that
+// no header can carry is as good as none.
+func resumable(ev *sse.Event) (id string, ok bool) {
+	if strings.ContainsFunc(ev.ID, isControl) {
+		return "", ev.HasID
+	}
+	return ev.ID, ev.HasID
+}
+
 func (g *getStream) read(resp response) (again bool, err error) {
 	events := sse.NewReader(resp, int(g.conn.o.Limits.MessageBytes))
 	for {
@@ -136,8 +150,8 @@ func (g *getStream) read(resp response) (again bool, err error) {
 		if err != nil {
 			return true, err
 		}
-		if ev.HasID && !strings.ContainsAny(ev.ID, "\r\n") {
-			g.lastID = ev.ID
+		if id, ok := resumable(&ev); ok {
+			g.lastID = id
 		}
 		g.conn.showEvent(&ev, -1, ChannelGet)
 		if ev.Retry >= 0 {
@@ -178,10 +192,13 @@ func (g *getStream) message(data []byte) {
 	case kindRequest:
 		g.conn.inbox.request(&m)
 	case kindNotification:
-		g.conn.inbox.notification(&m)
+		if g.conn.inbox.notification(&m) {
+			g.conn.tokens.take(&m, len(data), 0)
+		}
+		g.conn.o.post.deliver(&m, data, nil)
 	case kindResponse:
 		// Answers come here only on a resumed stream, which we do not ask for.
-		g.tell(AnomalyUnknownID, excerpt(data))
+		g.tell(g.conn.givenUp.unexpected(m.numericID()), excerpt(data))
 	case kindOther:
 		g.tell(AnomalyOddEvent, excerpt(data))
 	}

@@ -21,19 +21,22 @@ const (
 )
 
 // httpConn is the protocol side of Streamable HTTP: headers, server session,
-// answers as JSON or SSE, cancellation, the GET stream.
+// answers as JSON or SSE, cancellation, the GET stream. HTTP+SSE posts by it.
 type httpConn struct {
 	o      Options
 	env    *envelope
 	engine engine
 	inbox  inbox
 
+	legacy      bool // HTTP+SSE: a POST brings no answer, its URL is the server session
 	engineName  Engine
 	session     atomic.Pointer[string] // Mcp-Session-Id, nil when there is none
 	state       atomic.Pointer[stateFields]
 	lost        atomic.Bool // the server does not know the session any more
 	closing     atomic.Bool
 	drainMisses atomic.Int32 // streams in a row that stayed open after the answer
+	tokens      tokens
+	givenUp     givenUp
 
 	// life ends when Close has done its part; it is the context of what the Conn
 	// does by itself and that no caller's context governs.
@@ -52,10 +55,17 @@ func newHTTPConn(ctx context.Context, e engine, name Engine, o Options) *httpCon
 	c.life, c.endLife = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.endStream = func(error) {}
 	c.inbox = newInbox(&c.o, c.env, c.replyToServer, c.answerServer)
+	c.tokens.o, c.tokens.env = &c.o, c.env
 	return c
 }
 
 func (c *httpConn) isOver() bool { return c.lost.Load() }
+
+// lose notes that the server does not know the session any more.
+func (c *httpConn) lose(err error) {
+	c.lost.Store(true)
+	c.o.post.end(err)
+}
 
 // SetVersion implements Conn.
 func (c *httpConn) SetVersion(v Version) { c.env.setVersion(v) }
@@ -78,12 +88,20 @@ func (c *httpConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 	if c.closing.Load() {
 		return x.finish(closedError())
 	}
-	var err error
-	if x.out, err = x.rules.appendRequest(x.out[:0], x.id, &x.req); err != nil {
-		return x.finish(err)
+	err := x.prepare()
+	if err == nil {
+		if l := x.req.listening(); l != nil {
+			l.started(x.id, true, x.soFar)
+		}
+		err = x.run(ctx)
 	}
-	x.reply.BytesOut = len(x.out)
-	if err = x.run(ctx); err != nil {
+	if err != nil && x.broken {
+		err = x.resume(ctx, err)
+	}
+	switch {
+	case x.track != nil:
+		err = x.conclude(ctx, err)
+	case err != nil:
 		x.stampEnd()
 		err = x.explain(ctx, err)
 	}
@@ -104,10 +122,11 @@ func (c *httpConn) postHeader(r *rules) []headerField {
 		return s.fields
 	}
 	s := &stateFields{rules: r, session: session}
-	s.fields = c.appendState([]headerField{
-		{"Content-Type", "application/json"},
-		{"Accept", "application/json, text/event-stream"},
-	}, r)
+	s.fields = []headerField{{"Content-Type", "application/json"}}
+	if !c.legacy {
+		s.fields = append(s.fields, headerField{"Accept", "application/json, text/event-stream"})
+	}
+	s.fields = c.appendState(s.fields, r)
 	c.state.Store(s)
 	return s.fields
 }
@@ -161,7 +180,7 @@ func (c *httpConn) notify(ctx context.Context, method string, params json.RawMes
 // answer to a server request.
 func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []headerField, what string) error {
 	var t stamps
-	session := c.session.Load() != nil && r.ServerSession
+	session := c.legacy || c.session.Load() != nil && r.ServerSession
 	m := httpRequest{method: "POST", header: c.postHeader(r), extra: extra, body: body}
 	c.showSending(&m, ChannelPost)
 	resp, err := c.engine.do(ctx, &m, &t)
@@ -173,7 +192,7 @@ func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []h
 		_, err := c.refusal(resp, session, 0)
 		return err
 	}
-	if resp.status() != 202 {
+	if resp.status() != 202 && !c.legacy {
 		c.o.OnAnomaly(AnomalyOddStatus, fmt.Sprintf("%s answered with status %d", what, resp.status()))
 	}
 	c.showAnswer(resp, t.first, ChannelPost, discard(resp), nil)

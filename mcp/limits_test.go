@@ -25,12 +25,15 @@ func TestMessageLimit(t *testing.T) {
 			peer := func() *mcptest.Peer {
 				return (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Result: resultOf(size), SSE: stream}, mcptest.Answer{Result: echoed})
 			}
-			overBoth(t, peer, func(o over) {
+			overAll(t, peer, func(o over) {
 				t, tr := o.T, o.transport
 				s := connect(t, tr, mcp.Options{Limits: mcp.Limits{MessageBytes: limit}})
 				r, err := s.Call(t.Context(), echo)
 				fits := size <= limit
-				if stream && tr.Kind() == "http" {
+				switch {
+				case tr.Kind() == "sse":
+					fits = size+len("event: messagedata: ") <= limit
+				case stream && tr.Kind() == "http":
 					fits = size+len("data: ") <= limit
 				}
 				if fits && (err != nil || r.BytesIn != size) {
@@ -163,7 +166,7 @@ func TestConcurrentCalls(t *testing.T) {
 	peer := func() *mcptest.Peer {
 		return (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Delay: time.Second, Result: `{"id":$ID}`})
 	}
-	overBoth(t, peer, func(o over) {
+	overAll(t, peer, func(o over) {
 		t, tr := o.T, o.transport
 		s := connect(t, tr, mcp.Options{})
 		results := make(chan string, 50)

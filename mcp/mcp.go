@@ -1,6 +1,6 @@
 // Package mcp is a Model Context Protocol client made for measuring: it speaks
-// five protocol versions over stdio and Streamable HTTP, stamps each exchange,
-// and reports every breach by the peer as a typed error.
+// five protocol versions over stdio, Streamable HTTP and HTTP+SSE, stamps each
+// exchange, and reports every breach by the peer as a typed error.
 package mcp
 
 import (
@@ -44,7 +44,7 @@ type Reply struct {
 	HTTPStatus    int // 0 on stdio, or when no status line arrived
 	Rounds        int // exchanges made, normally 1
 	Notifications int // received for this request
-	Progress      int // progress notifications among them (stdio: told by their token)
+	Progress      int // progress notifications among them, told by their token, those in order
 	// More is what only some replies have; nil is none of it.
 	More *More
 
@@ -68,6 +68,8 @@ type Wants struct {
 	// LogLevel, unless empty, is the level from which on the server may send log
 	// messages for this request. Only 2026-07-28 has it; others ignore it.
 	LogLevel string
+
+	listen *listening // the request opens a subscription
 }
 
 // More is what some requests bring beside their answer.
@@ -94,11 +96,12 @@ type Timing struct {
 	Connect   time.Duration // time spent opening a new connection; 0 when one was reused
 }
 
-// Transport opens connections to one server. Implementations: *Stdio, *Streamable.
+// Transport opens connections to one server. Implementations: *Stdio, *Streamable,
+// *LegacySSE.
 // Safe for concurrent use; each Dial gives an independent Conn.
 type Transport interface {
 	Dial(ctx context.Context, o Options) (Conn, error)
-	// Kind is the transport column: stdio or http.
+	// Kind is the transport column: stdio, http or sse.
 	Kind() string
 }
 
@@ -158,6 +161,8 @@ type Options struct {
 	// stderr, from one goroutine. It must not block: that would stop the process.
 	// After the end a method Flush() is called, if there is one.
 	Stderr io.Writer
+
+	post *post // of the session, nil when there is none
 }
 
 // Implementation names a client or server.
@@ -168,7 +173,7 @@ type Implementation struct {
 
 // Info describes an open session.
 type Info struct {
-	Transport     string  // stdio or http
+	Transport     string  // stdio, http or sse
 	Requested     Version // "" when not pinned
 	Version       Version // negotiated
 	Server        Implementation
@@ -178,9 +183,9 @@ type Info struct {
 	ServerSession string        // Mcp-Session-Id, "" when there is none
 	Start, End    time.Duration // of the dialling, since Options.Base
 	Spawn         time.Duration // stdio: process start
-	Engine        Engine        // http: the engine in use
-	TCP, TLS      time.Duration // http: of the first connection
-	Handshake     time.Duration // initialize and initialized, or server/discover
+	Engine        Engine        // http, sse: the engine in use
+	TCP, TLS      time.Duration // http, sse: of the first connection
+	Handshake     time.Duration // initialize and initialized, or server/discover; sse: the endpoint event too
 }
 
 // Limits bound what a peer may make us hold. Beyond one of them the request

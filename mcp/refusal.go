@@ -15,13 +15,14 @@ func (c *httpConn) refusal(resp response, session bool, id int64) (size int, err
 	body, cut := readSome(resp, refusalBytes)
 	c.showAnswer(resp, c.o.now(), ChannelPost, body, cut)
 	if session && resp.status() == 404 {
-		c.lost.Store(true)
-		return 0, &HTTPError{Status: 404, Body: excerpt(body), Lost: true}
+		err := &HTTPError{Status: 404, Body: excerpt(body), Lost: true}
+		c.lose(err)
+		return 0, err
 	}
 	if e := c.refusalRPC(body, resp.status(), id); e != nil {
 		if session && unknownSession(e) {
-			c.lost.Store(true)
 			e.lost = true
+			c.lose(e)
 		}
 		return len(body), e
 	}

@@ -48,10 +48,11 @@ func recording(o *Options, env *envelope, r *routed) inbox {
 // routePipe routes a message over stdio, with a request of id 1 in flight.
 func routePipe(v Version, capabilities string, data []byte) *routed {
 	r := new(routed)
-	c := &pipeConn{o: routeOptions(r, capabilities), tokens: map[string]*call{}, givenUp: map[int64]struct{}{}}
-	c.env = newEnvelope(&c.o)
+	o := routeOptions(r, capabilities)
+	c := &pipeConn{router: newRouter(&o, newEnvelope(&o), AnomalyStdoutNoise)}
 	c.env.setVersion(v)
-	c.inbox = recording(&c.o, c.env, r)
+	in := recording(&c.o, c.env, r)
+	c.carrier, c.inbox = c, &in
 	k := c.begin(&Request{Method: "tools/call"})
 	k.sent = 0
 	c.message(&textLine{text: data}, slices.Clone(data), nil)
@@ -65,6 +66,7 @@ func routeHTTP(v Version, capabilities string, data []byte) *routed {
 	r := new(routed)
 	c := &httpConn{o: routeOptions(r, capabilities)}
 	c.env = newEnvelope(&c.o)
+	c.tokens.o, c.tokens.env = &c.o, c.env
 	c.env.setVersion(v)
 	c.inbox = recording(&c.o, c.env, r)
 	x := &exchange{conn: c, rules: c.env.current(), id: 1}

@@ -63,7 +63,8 @@ type Features struct {
 	RequestMeta bool
 	// ServerRequests: the server may send requests of its own.
 	ServerRequests bool
-	// GetStream: over HTTP a standalone stream may be opened by GET.
+	// GetStream: over HTTP a standalone stream may be opened by GET, and the stream
+	// of a request that broke after an event with an id be taken up again.
 	GetStream bool
 	// CancelByClose: over HTTP closing the response stream cancels the request;
 	// otherwise notifications/cancelled does.

@@ -24,6 +24,7 @@ type Peer struct {
 	scripts  map[string][]Answer
 	received []Received
 	replies  map[string]chan struct{} // by id: the client answered
+	feed     chan string              // see Frame.OnGet
 }
 
 // Received is one message the peer got, or one GET or DELETE.
@@ -31,6 +32,7 @@ type Received struct {
 	At         time.Time
 	HTTPMethod string      // "" over stdio
 	Header     http.Header // nil over stdio
+	URL        string      // HTTP+SSE: path and query
 	Method     string      // JSON-RPC method; "GET" or "DELETE" for those; "" for a response
 	ID         string      // as JSON text, "" when there is none
 	Params     json.RawMessage
@@ -38,7 +40,8 @@ type Received struct {
 }
 
 // Answer is what the peer does with one message. In its texts $ID stands for the
-// id of the message and $TOKEN for its progress token, both as JSON text.
+// id of the message and $TOKEN for its progress token, both as JSON text, and
+// $LAST for its Last-Event-ID header.
 type Answer struct {
 	Delay  time.Duration
 	Result string // JSON text of the result
@@ -58,8 +61,13 @@ type Answer struct {
 	Silent bool
 	// Hold keeps an HTTP stream open until the client goes.
 	Hold bool
+	// Feed keeps a GET stream open for the frames that other answers have for it.
+	Feed bool
 	// Cut breaks the connection after what was written: the socket, or both pipes.
+	// Over HTTP+SSE it is the stream's.
 	Cut bool
+	// Lag is how long the POST of HTTP+SSE is answered after the message came.
+	Lag time.Duration
 }
 
 // Frame is one SSE event or line.
@@ -72,6 +80,8 @@ type Frame struct {
 	// Await is the id, as JSON text, of a request in the frame: the peer goes on
 	// when the client has answered it.
 	Await string
+	// OnGet sends it, over HTTP, on the GET stream with a Feed, of which there is one.
+	OnGet bool
 }
 
 // Versions lists the five protocol versions, newest first.
@@ -87,6 +97,16 @@ func (p *Peer) On(method string, answers ...Answer) *Peer {
 	}
 	p.scripts[method] = answers
 	return p
+}
+
+// feeding returns the channel to the GET stream with a Feed.
+func (p *Peer) feeding() chan string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.feed == nil {
+		p.feed = make(chan string)
+	}
+	return p.feed
 }
 
 // Received returns what came so far, only the given methods if there are any.
@@ -125,11 +145,8 @@ func (p *Peer) take(r Received) Answer {
 		default: // nobody will ever ask
 		}
 	}
-	if script, ok := p.scripts[r.Method]; ok && len(script) > 0 {
-		if len(script) > 1 {
-			p.scripts[r.Method] = script[1:]
-		}
-		return p.withSession(r, script[0])
+	if a, ok := p.scripted(r.Method); ok {
+		return p.withSession(r, a)
 	}
 	return p.withSession(r, p.standard(r))
 }
@@ -161,6 +178,18 @@ func (p *Peer) await(ctx context.Context, f *Frame, r Received) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// scripted returns the next answer of a script, if there is one. The caller holds p.mu.
+func (p *Peer) scripted(method string) (a Answer, ok bool) {
+	script := p.scripts[method]
+	if len(script) == 0 {
+		return Answer{}, false
+	}
+	if len(script) > 1 {
+		p.scripts[method] = script[1:]
+	}
+	return script[0], true
 }
 
 func (p *Peer) withSession(r Received, a Answer) Answer {
@@ -235,7 +264,7 @@ func (a *Answer) message(r Received) string {
 	return ""
 }
 
-// fill puts the id and the progress token of a message into a text.
+// fill puts what a message brought into a text.
 func fill(text string, r Received) string {
 	var params struct {
 		Meta struct {
@@ -246,7 +275,7 @@ func fill(text string, r Received) string {
 	if json.Unmarshal(r.Params, &params) == nil && params.Meta.Token != nil {
 		token = string(params.Meta.Token)
 	}
-	return strings.NewReplacer("$ID", r.ID, "$TOKEN", token).Replace(text)
+	return strings.NewReplacer("$ID", r.ID, "$TOKEN", token, "$LAST", r.Header.Get("Last-Event-Id")).Replace(text)
 }
 
 // member returns a string member of a JSON object, "" when there is none.
