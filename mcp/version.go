@@ -160,6 +160,19 @@ var methods = map[string]versionSet{
 	"notifications/tasks/status":       in2511,
 }
 
+// Methods lists the methods of the requests that a client can make in one version
+// or another, sorted.
+func Methods() []string {
+	var out []string
+	for method := range methods {
+		if !strings.HasPrefix(method, "notifications/") {
+			out = append(out, method)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Has reports whether the client may send method in this version. Methods that
 // no version defines (a vendor's own) are the caller's business: true.
 func (f Features) Has(method string) bool {

@@ -9,8 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"mcpbench/driver"
+	"mcpbench/internal/nearest"
 	"mcpbench/mcp"
 	"mcpbench/metrics"
+	"mcpbench/pool"
 	"mcpbench/scenarios"
 )
 
@@ -23,17 +26,26 @@ type probe struct {
 	connect func(ctx context.Context, v mcp.Version) (*mcp.Session, error)
 }
 
-// frameWatch is shown the frames of a probe, which hides its secrets with mask.
-type frameWatch func(f *mcp.Frame, mask *scenarios.Masker)
+// aim is a server to be asked outside any load, before anything is sent to it.
+type aim struct {
+	scenario *scenarios.Scenario
+	program  *scenarios.Program
+	server   *scenarios.Server // of the program
+}
 
-// openProbe opens a session to the server that the flags name. watch may be nil.
-// The error has the exit code.
-func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.QuickConfig, watch frameWatch) (*probe, error) {
+// aimAt returns the server that the flags name. The error has the exit code.
+func (t *targetFlags) aimAt(s streams, q scenarios.QuickConfig) (*aim, error) {
 	q.Tool = "none" // the quick form wants one; only its server is used here
 	sc, err := scenarios.Quick(q)
 	if err != nil {
 		return nil, usage("%w", err)
 	}
+	return t.aimIn(s, sc, "")
+}
+
+// aimIn returns the server of that name in a scenario, its only one if the name
+// is empty.
+func (t *targetFlags) aimIn(s streams, sc *scenarios.Scenario, name string) (*aim, error) {
 	headers, err := t.headerValues(s)
 	if err != nil {
 		return nil, err
@@ -45,36 +57,78 @@ func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.Quick
 	if err != nil {
 		return nil, err
 	}
-	target, err := startEmbedded(ctx, program)
+	var names []string
+	for i := range program.Servers {
+		server := &program.Servers[i]
+		if server.Name == name || name == "" && len(program.Servers) == 1 {
+			return &aim{scenario: sc, program: program, server: server}, nil
+		}
+		names = append(names, server.Name)
+	}
+	if name == "" {
+		return nil, usage("the scenario has several servers (%s): name one with --server", strings.Join(names, ", "))
+	}
+	return nil, usage("the scenario has no server %q%s; it has: %s", name, nearest.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+// openProbe opens a session to the server that the flags name. The error has the
+// exit code.
+func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.QuickConfig) (*probe, error) {
+	a, err := t.aimAt(s, q)
+	if err != nil {
+		return nil, err
+	}
+	return a.open(ctx, t, &dialer{}, mcp.Options{ParamHeaders: &mcp.ParamHeaders{}})
+}
+
+// open opens a session with the options of d and o, which it completes.
+func (a *aim) open(ctx context.Context, t *targetFlags, d *dialer, o mcp.Options) (*probe, error) {
+	target, err := startEmbedded(ctx, a.program)
 	if err != nil {
 		return nil, failure("%w", err)
 	}
-	d := &dialer{server: &program.Servers[0]}
+	d.server = a.server
 	transport, err := d.transport(0)
 	if err != nil {
 		return nil, usage("%w", errors.Join(err, target.discard()))
 	}
-	o := mcp.Options{
-		Client: mcp.Implementation{Name: "mcpbench", Version: version}, Base: time.Now(),
-		ParamHeaders: &mcp.ParamHeaders{},
-	}
-	if watch != nil {
-		mask := sc.Masker()
-		o.OnFrame = func(f mcp.Frame) { watch(&f, mask) }
-	}
+	o.Client, o.Base = mcp.Implementation{Name: "mcpbench", Version: version}, time.Now()
 	p := &probe{timeout: t.timeout, target: target}
 	p.connect = func(ctx context.Context, v mcp.Version) (*mcp.Session, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout, fmt.Errorf("no session within %v", t.connectTimeout))
+		ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout, &connectTimeoutError{t.connectTimeout})
 		defer cancel()
 		o := o
 		o.Version = v
-		return mcp.Connect(ctx, transport, o)
+		session, err := mcp.Connect(ctx, transport, o)
+		if err != nil {
+			outcome, code := driver.Classify(ctx, mcp.Reply{}, err)
+			return nil, &connectError{outcome: outcome, code: code, err: err}
+		}
+		return session, nil
 	}
-	if p.session, err = p.connect(ctx, mcp.Version(program.Servers[0].Protocol)); err != nil {
+	if p.session, err = p.connect(ctx, mcp.Version(a.server.Protocol)); err != nil {
 		return nil, failure("connect to the server: %w", errors.Join(err, target.discard()))
 	}
 	return p, nil
 }
+
+// connectTimeoutError is a session that was not open in time.
+type connectTimeoutError struct{ limit time.Duration }
+
+func (e *connectTimeoutError) Error() string { return fmt.Sprintf("no session within %v", e.limit) }
+
+// Is makes it the timeout that outcomes know.
+func (*connectTimeoutError) Is(target error) bool { return target == pool.ErrDialTimeout }
+
+// connectError is a session that could not be opened.
+type connectError struct {
+	outcome metrics.Outcome
+	code    int32
+	err     error
+}
+
+func (e *connectError) Error() string { return e.err.Error() }
+func (e *connectError) Unwrap() error { return e.err }
 
 func (p *probe) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
@@ -161,7 +215,7 @@ func (f *runFlags) argumentsFromSchema(ctx context.Context, s streams, q scenari
 	if f.dryRun {
 		return []byte("{}"), nil // nothing is sent
 	}
-	p, err := openProbe(ctx, s, &f.targetFlags, q, nil)
+	p, err := openProbe(ctx, s, &f.targetFlags, q)
 	if exit, ok := errors.AsType[*exitError](err); ok && exit.code == metrics.ExitError {
 		f.probeFailed = err
 		return []byte("{}"), nil
@@ -195,7 +249,7 @@ func (f *runFlags) suggest(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	p, err := openProbe(ctx, s, &f.targetFlags, q, nil)
+	p, err := openProbe(ctx, s, &f.targetFlags, q)
 	if err != nil {
 		return err
 	}
