@@ -164,7 +164,8 @@ func (x *exchange) run(ctx context.Context) error {
 	case "application/json":
 		return x.readJSON(resp)
 	case "text/event-stream":
-		return x.readStream(resp)
+		c.showAnswer(resp, x.stamps.first, ChannelPost, nil, nil)
+		return x.readStream(resp, ChannelEvent)
 	}
 	if resp.status() == 202 || resp.status() == 204 {
 		c.showAnswer(resp, x.stamps.first, ChannelPost, nil, nil)
@@ -256,10 +257,10 @@ func (x *exchange) readBody(resp response) error {
 
 var eventReaders = sync.Pool{New: func() any { return sse.NewReader(nil, 0) }}
 
-// readStream reads events until one holds the answer.
-func (x *exchange) readStream(resp response) error {
+// readStream reads events, which are shown as coming by that channel, until one
+// holds the answer.
+func (x *exchange) readStream(resp response, channel Channel) error {
 	limits := &x.conn.o.Limits
-	x.conn.showAnswer(resp, x.stamps.first, ChannelPost, nil, nil)
 	events, ok := eventReaders.Get().(*sse.Reader)
 	if !ok {
 		events = sse.NewReader(nil, 0)
@@ -286,11 +287,11 @@ func (x *exchange) readStream(resp response) error {
 			x.cursor(&ev)
 		}
 		if len(ev.Data) == 0 {
-			x.conn.showEvent(&ev, -1, ChannelEvent)
+			x.conn.showEvent(&ev, -1, channel)
 			continue // priming, close and the like
 		}
 		now := x.conn.o.now()
-		x.conn.showEvent(&ev, now, ChannelEvent)
+		x.conn.showEvent(&ev, now, channel)
 		if x.first < 0 {
 			x.first = now
 		}

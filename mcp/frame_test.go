@@ -212,6 +212,55 @@ func TestFramesOfTheGetStream(t *testing.T) {
 	}
 }
 
+// A stream that is taken up again is shown as the GET that it is.
+func TestFramesOfAResumedStream(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		p := (&mcptest.Peer{SessionID: "s1"}).On("tools/call", mcptest.Answer{Type: stream, Raw: primed["TypeScript"]})
+		p.On("GET", answers("2"))
+		var log frameLog
+		s := connect(h.T, serveHTTP(h.T, p, h.engine), mcp.Options{OnFrame: log.show})
+		if _, err := s.Call(h.Context(), echo); err != nil {
+			h.Error(err)
+		}
+		want := slices.Concat(opened, []string{
+			"0s > post " + legacyState + "tools/call 2", "0s < post 200 " + typeEvents, "0s < event id=e0 retry=50ms",
+			"50ms > get " + legacyState + "Last-Event-ID: e0", "50ms < get 200 " + typeEvents, "50ms < get #2",
+		})
+		if d := cmp.Diff(want, log.all()); d != "" {
+			h.Errorf("frames (-want +got)\n%s", d)
+		}
+	})
+}
+
+// Over HTTP+SSE answers come over the stream.
+func TestFramesOverSSE(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		p := (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Delay: time.Second, Result: echoed})
+		var log frameLog
+		s, err := mcp.Connect(h.Context(), serveSSE(h.T, p, h.engine), mcp.Options{Version: mcp.V20241105, OnFrame: log.show})
+		if err != nil {
+			h.Fatal(err)
+		}
+		if _, err := s.Call(h.Context(), echo); err != nil {
+			h.Error(err)
+		}
+		closeSession(h.T, s)
+		got := log.all()
+		for i, line := range got { // the order of a response and of what comes over the stream is open
+			got[i] = strings.Replace(line, "Content-Type: text/plain; charset=utf-8 ", "", 1)
+		}
+		slices.Sort(got)
+		want := []string{
+			`0s < get (endpoint) "/message?session=1"`, "0s < get (message) #1", "0s < get 200 " + typeEvents,
+			`0s < post 202 "Accepted"`, `0s < post 202 "Accepted"`, `0s < post 202 "Accepted"`, "0s > get",
+			"0s > post initialize 1", "0s > post notifications/initialized", "0s > post tools/call 2", "1s < get (message) #2",
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			h.Errorf("frames (-want +got)\n%s", d)
+		}
+	})
+}
+
 // Arguments that go into headers are shown there too.
 func TestFramesShowParamHeaders(t *testing.T) {
 	overHTTP(t, func(h onHTTP) {

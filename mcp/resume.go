@@ -110,5 +110,6 @@ func (x *exchange) takeUp(ctx context.Context) (refused bool, err error) {
 	}
 	x.conn.o.OnAnomaly(AnomalyResumed, fmt.Sprintf("%s, after event %q", x.req.Method, x.lastID))
 	x.broken = false
-	return false, x.readStream(resp)
+	x.conn.showAnswer(resp, first, ChannelGet, nil, nil)
+	return false, x.readStream(resp, ChannelGet)
 }

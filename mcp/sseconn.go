@@ -162,8 +162,10 @@ func (c *sseConn) accepted(resp response, p *posting, id int64) (err error) {
 		p.size, err = c.posts.refusal(resp, true, id)
 		return err
 	}
-	c.posts.showAnswer(resp, p.stamps.first, ChannelPost, nil, nil)
-	if resp.length() != 0 && mediaType(resp.header("Content-Type")) != "text/event-stream" {
+	if resp.length() == 0 || mediaType(resp.header("Content-Type")) == "text/event-stream" {
+		c.posts.showAnswer(resp, p.stamps.first, ChannelPost, nil, nil)
+	} else {
+		c.posts.showAnswer(resp, p.stamps.first, ChannelPost, c.posts.said(resp, false), nil)
 		resp.drain(drainLimit)
 	}
 	resp.over(p.stamps.first)

@@ -106,3 +106,17 @@ func TestCallWatchTimesTheStream(t *testing.T) {
 		}
 	}
 }
+
+// The session in the URL of an endpoint event is a secret like the one in a header.
+func TestCallWatchHidesTheSession(t *testing.T) {
+	w := testWatch(t)
+	w.frame(mcp.Frame{Channel: mcp.ChannelGet, Event: "endpoint", Data: []byte("/message?sessionId=abcdef&tenant=1")})
+	w.frame(mcp.Frame{Channel: mcp.ChannelPost, Header: []string{"Mcp-Session-Id: abcdefghijklmnop", "Location: http://u:p@h/?token=x"}})
+	seen, _ := w.next()
+	if text := seen[0].frame.Text; text != "/message?sessionId=***&tenant=1" {
+		t.Error(text)
+	}
+	if d := cmp.Diff([]string{"Mcp-Session-Id: abcd***", "Location: http://u:***@h/?token=***"}, seen[1].frame.Header); d != "" {
+		t.Error(d)
+	}
+}

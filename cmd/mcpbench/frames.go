@@ -90,6 +90,9 @@ func newFrame(f *mcp.Frame, mask *scenarios.Masker, limit int) output.Frame {
 
 // hide hides the secrets of a frame.
 func hide(f *output.Frame, mask *scenarios.Masker) {
+	if f.Event == "endpoint" { // of HTTP+SSE: a URL, which usually holds the session
+		f.Text = scenarios.MaskURL(f.Text)
+	}
 	f.Prepare(func(text string) string { return maskHeader(mask.Text(text), mask) }, mask.Message)
 }
 
