@@ -21,8 +21,9 @@ func (s *Session) Info() Info { return s.info }
 
 // Call makes one request and waits for its answer. The reply's timing and counts
 // are valid also when there is an error. Errors are *RPCError, *HTTPError,
-// *ProtocolError, *LimitError, *TransportError, *ExitError, *TimeoutError, or wrap
-// the cause of ctx. A tool's own failure is no error: see Reply.ToolError.
+// *ProtocolError, *LimitError, *TransportError, *ExitError, *TimeoutError,
+// *CancelledError, or wrap the cause of ctx. A tool's own failure is no error: see
+// Reply.ToolError.
 func (s *Session) Call(ctx context.Context, req Request) (Reply, error) {
 	reply, err := s.conn.RoundTrip(ctx, req)
 	if err != nil {
