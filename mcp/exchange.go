@@ -299,7 +299,10 @@ func (x *exchange) readStream(resp response, channel Channel) error {
 		done, err := x.event(&ev)
 		if done {
 			x.end = now
-			x.drain(resp, events)
+			if x.track != nil {
+				x.afterwards(resp, events)
+			}
+			x.drain(resp)
 		}
 		if done || err != nil {
 			return err
@@ -385,18 +388,12 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 
 // drain reads what is left of a stream after the answer, so that the connection
 // can be used again. Servers that leave their streams open make it close instead.
-func (x *exchange) drain(resp response, events *sse.Reader) {
+func (x *exchange) drain(resp response) {
 	c := x.conn
 	if c.drainMisses.Load() >= maxDrainMisses {
 		return
 	}
-	var ended bool
-	if x.track != nil && x.track.key != "" {
-		ended = x.afterwards(resp, events)
-	} else {
-		ended = resp.drain(drainLimit)
-	}
-	if ended {
+	if resp.drain(drainLimit) {
 		c.drainMisses.Store(0)
 		return
 	}

@@ -55,15 +55,19 @@ type Reply struct {
 // Wants are what a request asks for beside its answer. It is not changed and may
 // be shared.
 type Wants struct {
-	// Progress asks for progress notifications: the session adds a token of its own.
+	// Progress asks for progress notifications: the session adds a token of its own,
+	// unless Params has one. Running requests should not have equal ones.
 	Progress bool
 	// IdleTimeout, unless 0, bounds the silence: it counts from the send and anew
-	// from each progress notification of the request. Request.Timeout bounds the
-	// whole all the same (specification 2025-11-25, basic/lifecycle, timeouts).
+	// from each progress notification of the request, for which it asks as Progress
+	// does. Request.Timeout bounds the whole all the same (specification 2025-11-25,
+	// basic/lifecycle, timeouts).
 	IdleTimeout time.Duration
 	// CancelAfter, unless 0, is when after the send the request is cancelled on
-	// purpose, as the version and the transport demand. The error is then a
-	// *CancelledError, unless the answer came before.
+	// purpose, as the version and the transport demand; initialize never is. The
+	// error is then a *CancelledError, unless the answer came before, a limit ran
+	// out, or the session was lost. Where a notification cancels, the call goes on
+	// until the server shows that it stopped, at most for 2 s and within the limit.
 	CancelAfter time.Duration
 	// LogLevel, unless empty, is the level from which on the server may send log
 	// messages for this request. Only 2026-07-28 has it; others ignore it.

@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"mcpbench/mcp/sse"
@@ -96,22 +95,21 @@ func (x *exchange) progress(m *message, size int) {
 }
 
 // afterwards reads what follows the answer on the stream of a request with a
-// token: progress that comes too late. It reports whether it read to the end.
-func (x *exchange) afterwards(resp response, events *sse.Reader) bool {
-	if resp.hurry(drainLimit) != nil {
-		return false
+// token, for a while: progress that comes too late.
+func (x *exchange) afterwards(resp response, events *sse.Reader) {
+	if x.track.key == "" || x.conn.drainMisses.Load() >= maxDrainMisses || resp.hurry(drainLimit) != nil {
+		return
 	}
 	for left := drainBytes; left > 0; {
 		ev, err := events.Next()
 		if err != nil {
-			return errors.Is(err, io.EOF)
+			return
 		}
 		left -= len(ev.Data)
 		if m, err := decodeMessage(ev.Data); err == nil && m.methodName() == "notifications/progress" {
 			x.conn.tokens.take(&m, 0, x.id)
 		}
 	}
-	return false
 }
 
 // follow prepares a request that is not plain, before its message is made.
