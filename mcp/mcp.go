@@ -141,7 +141,8 @@ type Options struct {
 	// MaxRounds bounds the exchanges of one request whose answers ask for input
 	// (2026-07-28). 0: 10.
 	MaxRounds int
-	// Watch are the notifications, by method, that the session keeps for Await.
+	// Watch are the notifications, by method, that the session keeps for Await: the
+	// newest 64 of each.
 	Watch []string
 	// OnAnomaly, if set, is told of each legal oddity or harmless breach. It
 	// may be called from any goroutine and must not block.
