@@ -75,6 +75,7 @@ func BenchmarkIteration(b *testing.B) {
 }
 
 func benchmarkIteration(b *testing.B, sse bool) {
+	b.Helper()
 	if n := len(cannedBody); n != 218 {
 		b.Fatalf("the body has %d bytes", n)
 	}

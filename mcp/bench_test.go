@@ -31,6 +31,12 @@ func leanServers() []lean {
 		{"http/json/std", http(mcp.EngineStd, false)},
 		{"http/sse/fast", http(mcp.EngineFast, true)},
 		{"http/sse/std", http(mcp.EngineStd, true)},
+		{"legacy sse/fast", func(tb testing.TB) mcp.Transport {
+			tb.Helper()
+			tr := mcptest.Lean{}.LegacySSE(tb)
+			tr.Engine = mcp.EngineFast
+			return tr
+		}},
 		{"stdio", func(tb testing.TB) mcp.Transport { tb.Helper(); return mcptest.Process(tb, mcptest.Cheap) }},
 	}
 }
@@ -109,7 +115,7 @@ func openLean(tb testing.TB, server lean) *mcp.Session {
 }
 
 // In the steady state a call allocates nothing, when its caller hands in the
-// buffer for the result: over HTTP with JSON answers, and over stdio.
+// buffer for the result: over HTTP, over HTTP+SSE, and over stdio.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector makes pools forget on purpose")

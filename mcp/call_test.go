@@ -77,7 +77,7 @@ func TestMessagesBeforeTheAnswer(t *testing.T) {
 	peer := func() *mcptest.Peer {
 		return (&mcptest.Peer{SessionID: "s"}).On("tools/call", mcptest.Answer{Frames: frames, Result: echoed})
 	}
-	overBoth(t, peer, func(o over) {
+	overAll(t, peer, func(o over) {
 		t, p, tr := o.T, o.peer, o.transport
 		var a mcptest.Anomalies
 		s := connect(t, tr, mcp.Options{OnAnomaly: a.Tell})
@@ -88,7 +88,7 @@ func TestMessagesBeforeTheAnswer(t *testing.T) {
 			t.Fatalf("got %+v, %v", r, err)
 		}
 		wantNotifications, wantFirst := 4, 10*time.Millisecond
-		if tr.Kind() == "stdio" {
+		if tr.Kind() != "http" {
 			wantNotifications, wantFirst = 2, 20*time.Millisecond // only a token ties one to a request
 		}
 		if r.Progress != 2 || r.Notifications != wantNotifications {
@@ -104,7 +104,7 @@ func TestMessagesBeforeTheAnswer(t *testing.T) {
 		var answers []string
 		for _, m := range p.Received("") {
 			answers = append(answers, m.Body)
-			if m.Header != nil && (m.Header.Get("Mcp-Session-Id") != "s" || m.HTTPMethod != http.MethodPost) {
+			if tr.Kind() == "http" && m.Header.Get("Mcp-Session-Id") != "s" || m.Header != nil && m.HTTPMethod != http.MethodPost {
 				t.Errorf("the answer was sent as %s with %v", m.HTTPMethod, m.Header)
 			}
 		}
@@ -224,9 +224,12 @@ func TestOddEventsAreSurvived(t *testing.T) {
 }
 
 func TestBadParams(t *testing.T) {
-	overBoth(t, func() *mcptest.Peer { return &mcptest.Peer{} }, func(o over) {
+	overAll(t, func() *mcptest.Peer { return &mcptest.Peer{} }, func(o over) {
 		t, p, tr := o.T, o.peer, o.transport
 		for _, v := range []mcp.Version{"", mcp.V20260728} {
+			if !carries(tr, v) {
+				continue
+			}
 			s := connect(t, tr, mcp.Options{Version: v})
 			before := len(p.Received())
 			for _, params := range []string{`[1]`, `7`, `"x"`} {

@@ -35,8 +35,21 @@ func Connect(ctx context.Context, t Transport, o Options) (*Session, error) {
 		_, err := ParseVersion(string(o.Version))
 		return nil, err
 	}
-	o = o.withDefaults()
-	s := new(Session)
+	s, err := dialSession(ctx, t, o.withDefaults())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(ctx); err != nil {
+		s.drop(ctx)
+		return nil, err
+	}
+	s.opened(ctx)
+	return s, nil
+}
+
+// dialSession returns a session whose handshake is still to be made. o has its defaults.
+func dialSession(ctx context.Context, t Transport, o Options) (*Session, error) {
+	s := &Session{}
 	s.post.prepare(&o)
 	o.post = &s.post
 	start := o.now()
@@ -44,29 +57,37 @@ func Connect(ctx context.Context, t Transport, o Options) (*Session, error) {
 	if err != nil {
 		return nil, endedBy(ctx, err)
 	}
-	s.conn, s.o = conn, o
+	s.conn, s.o, s.dialled = conn, o, o.now()
 	s.info = Info{Transport: t.Kind(), Requested: o.Version, Start: start}
-	began := o.now()
-	if err := s.open(ctx); err != nil {
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonLimit)
-		defer cancel()
-		if closeErr := conn.Close(bounded); closeErr != nil {
-			o.OnAnomaly(AnomalyCloseFailed, closeErr.Error())
-		}
-		return nil, err
-	}
-	s.info.Handshake = o.now() - began
-	if d, ok := conn.(describer); ok {
+	return s, nil
+}
+
+// opened fills in what is known when the handshake is over.
+func (s *Session) opened(ctx context.Context) {
+	s.info.Handshake = s.o.now() - s.dialled
+	if d, ok := s.conn.(describer); ok {
 		d.describe(&s.info)
 	}
 	// A connection opened for the handshake is a phase of its own.
 	s.info.Handshake -= min(s.info.Handshake, s.info.TCP+s.info.TLS)
-	s.info.End = o.now()
+	s.info.End = s.o.now()
+	if s.o.ParamHeaders != nil && s.info.Version.Features().MethodHeaders && s.info.Transport == "http" &&
+		lookup(s.info.Capabilities, "tools") != nil {
+		s.o.ParamHeaders.load(ctx, s)
+	}
 	s.post.opened()
 	if s.Ended() {
 		s.post.end(&TransportError{Op: "read", Err: errLost, lost: true})
 	}
-	return s, nil
+}
+
+// drop closes a session that is of no use, in order and in bounded time.
+func (s *Session) drop(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonLimit)
+	defer cancel()
+	if err := s.conn.Close(bounded); err != nil {
+		s.o.OnAnomaly(AnomalyCloseFailed, err.Error())
+	}
 }
 
 // endedBy prefers the cause of a context's end over the error it led to.
@@ -88,10 +109,15 @@ func (s *Session) open(ctx context.Context) error {
 	if err := s.initialize(ctx, version); err != nil {
 		return err
 	}
+	s.startStream(ctx)
+	return nil
+}
+
+// startStream opens the GET stream, if one is asked for and the version has it.
+func (s *Session) startStream(ctx context.Context) {
 	if st, ok := s.conn.(streamer); ok && s.o.GetStream {
 		st.openStream(ctx)
 	}
-	return nil
 }
 
 // initialize makes the legacy handshake (specification 2025-11-25,
@@ -155,6 +181,9 @@ func (s *Session) discover(ctx context.Context, version Version) error {
 	}
 	if err := json.Unmarshal(reply.Result, &result); err != nil {
 		return &ProtocolError{Kind: FaultBadResult, Detail: "server/discover: " + excerpt(reply.Result), Err: err}
+	}
+	if result.Supported == nil {
+		return &ProtocolError{Kind: FaultBadResult, Detail: "server/discover: no supportedVersions in " + excerpt(reply.Result)}
 	}
 	spoken := false
 	for _, v := range result.Supported {

@@ -32,12 +32,16 @@ const (
 	FaultBadHTTP
 	// FaultResultType is a resultType that the version does not define.
 	FaultResultType
-	// FaultInputRequired is a demand for input that the client did not declare.
+	// FaultInputRequired is a demand for input that the client did not declare,
+	// that is malformed, or that the request must not bring.
 	FaultInputRequired
 	// FaultTask is a task where the client did not declare tasks.
 	FaultTask
 	// FaultCursor is a nextCursor that is no string, or one seen before.
 	FaultCursor
+	// FaultEndpoint is a stream of HTTP+SSE that does not begin with an endpoint
+	// event, or one that names no URI of the same origin.
+	FaultEndpoint
 	// FaultNoAck is a subscription that ended in order before it was acknowledged.
 	FaultNoAck
 
@@ -47,7 +51,8 @@ const (
 var faultNames = [...]string{
 	"", "bad_json", "bad_jsonrpc", "result_and_error", "no_result_no_error", "bad_error",
 	"bad_result", "foreign_id", "no_answer", "content_type", "content_encoding", "batch", "bad_http",
-	"result_type", "input_required", "task", "cursor", "no_ack",
+	"result_type", "input_required", "task", "cursor", "endpoint",
+	"no_ack",
 }
 
 // String returns the fault's name.
@@ -64,11 +69,13 @@ const (
 	LimitHeader
 	// LimitPages bounds the pages of one list.
 	LimitPages
+	// LimitRounds bounds the exchanges of one request whose answers ask for input.
+	LimitRounds
 
 	limitEnd
 )
 
-var limitNames = [...]string{"", "message_bytes", "header_bytes", "pages"}
+var limitNames = [...]string{"", "message_bytes", "header_bytes", "pages", "rounds"}
 
 // String returns the limit's name.
 func (l LimitKind) String() string { return name(limitNames[:], int(l)) }
@@ -80,11 +87,13 @@ type TimeoutKind int32
 const (
 	// TimeoutTotal is Request.Timeout.
 	TimeoutTotal TimeoutKind = iota + 1
+	// TimeoutIdle is Wants.IdleTimeout.
+	TimeoutIdle
 
 	timeoutEnd
 )
 
-var timeoutNames = [...]string{"", "request timeout"}
+var timeoutNames = [...]string{"", "request timeout", "idle timeout"}
 
 // String returns the limit's name.
 func (k TimeoutKind) String() string { return name(timeoutNames[:], int(k)) }
@@ -105,7 +114,8 @@ const (
 	AnomalyLateAnswer
 	// AnomalyUnknownNotification is a notification that the version does not define.
 	AnomalyUnknownNotification
-	// AnomalyServerRequestRefused is a server request that was answered -32601.
+	// AnomalyServerRequestRefused is a server request that the client did not
+	// declare, that the version does not have, or that is malformed.
 	AnomalyServerRequestRefused
 	// AnomalyServerRequestForbidden is a server request in a version that has none.
 	AnomalyServerRequestForbidden
@@ -134,6 +144,24 @@ const (
 	// AnomalyStaleConnection is a kept-alive HTTP connection that the server had
 	// closed; the request was sent again over a new one.
 	AnomalyStaleConnection
+	// AnomalyServerRequestFlood is a server request refused because too many are
+	// being answered.
+	AnomalyServerRequestFlood
+	// AnomalyServerRequestTwice is a server request with the id of another one that
+	// is being answered.
+	AnomalyServerRequestTwice
+	// AnomalyToolHeaders is a tool that breaks the rules for headers from its
+	// arguments, or a list of tools that could not be had for them.
+	AnomalyToolHeaders
+	// AnomalyProgressToken is a progress notification with a token that no request
+	// had, or with none.
+	AnomalyProgressToken
+	// AnomalyProgressLate is a progress notification for a request that is over. When
+	// it came on another stream than the answer, it may have been sent before.
+	AnomalyProgressLate
+	// AnomalyProgressValue is a progress notification whose value does not increase
+	// within its stream, came before, or is no number.
+	AnomalyProgressValue
 	// AnomalyResumed is the stream of a request that ended before the answer and was
 	// taken up again; counted each time.
 	AnomalyResumed
@@ -159,8 +187,10 @@ var anomalyNames = [...]string{
 	"", "stdout_noise", "unknown_id", "duplicate_answer", "late_answer", "unknown_notification",
 	"server_request_refused", "server_request_forbidden", "odd_event", "get_stream_refused",
 	"get_stream_lost", "odd_status", "oversized", "batch", "reply_dropped", "cancel_failed",
-	"close_failed", "killed", "stale_connection", "resumed",
-	"unasked_notification", "notification_dropped", "subscription_partly", "listen_reopened", "listen_lost",
+	"close_failed", "killed", "stale_connection", "server_request_flood", "server_request_twice",
+	"tool_headers",
+	"progress_token", "progress_late", "progress_value",
+	"resumed", "unasked_notification", "notification_dropped", "subscription_partly", "listen_reopened", "listen_lost",
 }
 
 // String returns the anomaly's name as it stands in results.

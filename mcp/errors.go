@@ -20,12 +20,13 @@ type RPCError struct {
 	lost bool // its text says that the server session is unknown
 }
 
-// Error gives code and message.
+// Error gives code and message, and the URLs that a user would have to open first
+// (-32042 of 2025-11-25).
 func (e *RPCError) Error() string {
 	if e.HTTPStatus >= 400 {
-		return fmt.Sprintf("JSON-RPC error %d (HTTP %d): %s", e.Code, e.HTTPStatus, e.Message)
+		return fmt.Sprintf("JSON-RPC error %d (HTTP %d): %s%s", e.Code, e.HTTPStatus, e.Message, e.hint())
 	}
-	return fmt.Sprintf("JSON-RPC error %d: %s", e.Code, e.Message)
+	return fmt.Sprintf("JSON-RPC error %d: %s%s", e.Code, e.Message, e.hint())
 }
 
 // Is makes SessionLost work.

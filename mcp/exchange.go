@@ -39,6 +39,7 @@ type exchange struct {
 	first   time.Duration // first event with data, negative before
 	end     time.Duration // negative before
 	stamps  stamps
+	track   *tracker // nil for a plain request
 	reply   Reply
 
 	// Kept from one exchange to the next.
@@ -120,8 +121,11 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 		return err // an answer of some sort had arrived, or the connection failed
 	}
 	// initialize must not be cancelled (specification, basic/utilities/cancellation).
-	if x.stamps.sent >= 0 && !x.rules.CancelByClose && x.req.Method != "initialize" {
-		x.conn.cancelRequest(x.id, reason)
+	if x.stamps.sent >= 0 && x.req.Method != "initialize" {
+		x.conn.givenUp.add(x.id)
+		if !x.rules.CancelByClose {
+			x.conn.cancelRequest(x.id, reason)
+		}
 	}
 	return err
 }
@@ -134,6 +138,10 @@ func (x *exchange) run(ctx context.Context) error {
 	x.request = httpRequest{
 		method: "POST", header: c.postHeader(x.rules), extra: x.methodHeaders(), body: x.out, limit: x.req.Timeout,
 	}
+	if x.track != nil {
+		x.request.bounds = x.track.bounds
+	}
+	c.showSending(&x.request, ChannelPost)
 	resp, err := c.engine.do(ctx, &x.request, &x.stamps)
 	if err != nil {
 		return err
@@ -149,6 +157,7 @@ func (x *exchange) run(ctx context.Context) error {
 	}
 	c.keepSession(x, resp)
 	if coding := resp.header("Content-Encoding"); !isIdentity(coding) {
+		c.showAnswer(resp, x.stamps.first, ChannelPost, nil, nil)
 		return &ProtocolError{Kind: FaultContentEncoding, Detail: coding}
 	}
 	switch mediaType(resp.header("Content-Type")) {
@@ -158,11 +167,14 @@ func (x *exchange) run(ctx context.Context) error {
 		return x.readStream(resp)
 	}
 	if resp.status() == 202 || resp.status() == 204 {
+		c.showAnswer(resp, x.stamps.first, ChannelPost, nil, nil)
 		return &ProtocolError{Kind: FaultNoAnswer, Detail: fmt.Sprintf("status %d to a request", resp.status())}
 	}
+	said := beginning(resp)
+	c.showAnswer(resp, c.o.now(), ChannelPost, []byte(said), nil)
 	return &ProtocolError{
 		Kind:   FaultContentType,
-		Detail: fmt.Sprintf("%q: %s", resp.header("Content-Type"), beginning(resp)),
+		Detail: fmt.Sprintf("%q: %s", resp.header("Content-Type"), said),
 	}
 }
 
@@ -173,6 +185,9 @@ func (x *exchange) methodHeaders() []headerField {
 	h := append(x.extra[:0], headerField{methodField, x.req.Method})
 	if name, ok := nameHeader(&x.req); ok {
 		h = append(h, headerField{nameField, name})
+	}
+	if params := x.conn.o.ParamHeaders; params != nil && x.req.Method == "tools/call" {
+		h = params.appendTo(h, x.req.Name, x.req.Params)
 	}
 	return h
 }
@@ -195,12 +210,14 @@ func (x *exchange) readJSON(resp response) error {
 	x.reply.BytesIn = len(x.in)
 	if err != nil {
 		x.stampEnd()
+		x.conn.showAnswer(resp, x.end, ChannelPost, x.in, err)
 		return err
 	}
 	if x.end = x.stamps.first; x.end < 0 || !resp.atOnce() {
 		x.end = x.conn.o.now()
 	}
 	resp.over(x.end)
+	x.conn.showAnswer(resp, x.end, ChannelPost, x.in, nil)
 	done, err := x.take(x.in)
 	if err != nil || done {
 		return err
@@ -215,11 +232,12 @@ func (x *exchange) readJSON(resp response) error {
 // readBody reads a whole body of bounded length.
 func (x *exchange) readBody(resp response) error {
 	limit := x.conn.o.Limits.MessageBytes
+	x.in = x.in[:0]
 	if resp.length() > limit {
 		return &LimitError{Limit: LimitMessage, Max: limit}
 	}
 	// One byte more than expected, to be told the end without growing again.
-	x.in = slices.Grow(x.in[:0], int(min(max(resp.length(), 511), keepBody-1))+1)
+	x.in = slices.Grow(x.in, int(min(max(resp.length(), 511), keepBody-1))+1)
 	for {
 		n, err := resp.Read(x.in[len(x.in):cap(x.in)])
 		x.in = x.in[:len(x.in)+n]
@@ -241,6 +259,7 @@ var eventReaders = sync.Pool{New: func() any { return sse.NewReader(nil, 0) }}
 // readStream reads events until one holds the answer.
 func (x *exchange) readStream(resp response) error {
 	limits := &x.conn.o.Limits
+	x.conn.showAnswer(resp, x.stamps.first, ChannelPost, nil, nil)
 	events, ok := eventReaders.Get().(*sse.Reader)
 	if !ok {
 		events = sse.NewReader(nil, 0)
@@ -267,9 +286,11 @@ func (x *exchange) readStream(resp response) error {
 			x.cursor(&ev)
 		}
 		if len(ev.Data) == 0 {
+			x.conn.showEvent(&ev, -1, ChannelEvent)
 			continue // priming, close and the like
 		}
 		now := x.conn.o.now()
+		x.conn.showEvent(&ev, now, ChannelEvent)
 		if x.first < 0 {
 			x.first = now
 		}
@@ -277,7 +298,7 @@ func (x *exchange) readStream(resp response) error {
 		done, err := x.event(&ev)
 		if done {
 			x.end = now
-			x.drain(resp)
+			x.drain(resp, events)
 		}
 		if done || err != nil {
 			return err
@@ -334,9 +355,10 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 		c.inbox.request(&m)
 		return false, nil
 	case kindNotification:
-		x.reply.Notifications++
 		if c.inbox.notification(&m) {
-			x.reply.Progress++
+			x.progress(&m, len(data))
+		} else {
+			x.reply.Notifications++
 		}
 		c.o.post.deliver(&m, data, x.req.listening())
 		return false, nil
@@ -347,9 +369,12 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 	}
 	// An error without an id on our own stream can only be about our request.
 	if id, ok := m.numericID(); (!ok || id != x.id) && (!m.anonymous() || m.err == nil) {
-		c.o.OnAnomaly(AnomalyUnknownID, excerpt(data))
+		c.o.OnAnomaly(c.givenUp.unexpected(id, ok), excerpt(data))
 		x.foreign = true
 		return false, nil
+	}
+	if x.track != nil {
+		c.tokens.end(x.track)
 	}
 	if err = m.answer(data, x.reply.HTTPStatus); err == nil {
 		x.reply.take(&m, x.req.ResultBuf)
@@ -359,12 +384,18 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 
 // drain reads what is left of a stream after the answer, so that the connection
 // can be used again. Servers that leave their streams open make it close instead.
-func (x *exchange) drain(resp response) {
+func (x *exchange) drain(resp response, events *sse.Reader) {
 	c := x.conn
 	if c.drainMisses.Load() >= maxDrainMisses {
 		return
 	}
-	if resp.drain(drainLimit) {
+	var ended bool
+	if x.track != nil && x.track.key != "" {
+		ended = x.afterwards(resp, events)
+	} else {
+		ended = resp.drain(drainLimit)
+	}
+	if ended {
 		c.drainMisses.Store(0)
 		return
 	}

@@ -92,6 +92,8 @@ func newFastEngine(u *url.URL, header http.Header, s *Streamable, o *Options) *f
 	return e
 }
 
+func (e *fastEngine) retarget(u *url.URL) { e.target = u.RequestURI() }
+
 func port(u *url.URL) string {
 	if p := u.Port(); p != "" {
 		return p
@@ -307,7 +309,7 @@ func (e *fastEngine) requestHead(r *httpRequest) *requestHead {
 	for _, f := range e.header {
 		switch {
 		case has(r.header, f.name):
-		case f.name == methodField || f.name == nameField:
+		case f.name == methodField || f.name == nameField || strings.HasPrefix(f.name, paramField):
 			h.late = append(h.late, f)
 		default:
 			h.text = appendField(h.text, f)

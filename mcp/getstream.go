@@ -118,35 +118,44 @@ func (g *getStream) run(ctx context.Context, sent chan<- struct{}) {
 // once opens one stream and reads it to its end. again tells whether another
 // one may be opened; err is why this one ended.
 func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err error) {
+	c := g.conn
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	resp, err := g.conn.get(ctx, g.conn.env.current(), g.lastID, onWrote)
+	resp, first, err := g.conn.get(ctx, g.conn.env.current(), g.lastID, onWrote)
 	g.answered()
 	if err != nil {
 		return true, err
 	}
 	defer closeBody(resp)
-	if resp.status()/100 == 5 {
-		return true, &HTTPError{Status: resp.status(), Body: beginning(resp)}
+	kind := mediaType(resp.header("Content-Type"))
+	if resp.status() == 200 && kind == "text/event-stream" {
+		c.showAnswer(resp, first, ChannelGet, nil, nil)
+		return g.read(resp)
 	}
-	if t := mediaType(resp.header("Content-Type")); resp.status() != 200 || t != "text/event-stream" {
-		// 405 is the normal way to say that there is no such stream; servers use
-		// other client errors for the same. 409 means that one is open already.
-		if resp.status() == 409 || resp.status()/100 == 2 {
-			g.tell(AnomalyGetStreamRefused, fmt.Sprintf("status %d, %q", resp.status(), t))
-		}
-		return false, nil
+	said := c.said(resp, resp.status()/100 == 5)
+	c.showAnswer(resp, first, ChannelGet, said, nil)
+	switch {
+	case resp.status()/100 == 5:
+		return true, &HTTPError{Status: resp.status(), Body: excerpt(said)}
+	case resp.status() == 409 || resp.status()/100 == 2:
+		g.tell(AnomalyGetStreamRefused, fmt.Sprintf("status %d, %q", resp.status(), kind))
 	}
-	return g.read(resp)
+	// 405 is the normal way to say that there is no such stream; servers use
+	// other client errors for the same. 409 means that one is open already.
+	return false, nil
 }
 
-// get asks for a stream, for one that begins after the event lastID unless that is empty.
-func (c *httpConn) get(ctx context.Context, r *rules, lastID string, onWrote func()) (response, error) {
+// get asks for a stream, for one that begins after the event lastID unless that is
+// empty. first is when the response began.
+func (c *httpConn) get(ctx context.Context, r *rules, lastID string, onWrote func()) (resp response, first time.Duration, err error) {
 	header := c.appendState([]headerField{{"Accept", "text/event-stream"}}, r)
 	if lastID != "" {
 		header = append(header, headerField{"Last-Event-ID", lastID})
 	}
-	return c.engine.do(ctx, &httpRequest{method: "GET", header: header, onWrote: onWrote}, &stamps{})
+	m, t := httpRequest{method: "GET", header: header, onWrote: onWrote}, noStamps()
+	c.showSending(&m, ChannelGet)
+	resp, err = c.engine.do(ctx, &m, &t)
+	return resp, t.first, err
 }
 
 // resumable returns the id that ev gives the stream, if it gives one. An id that
@@ -168,6 +177,7 @@ func (g *getStream) read(resp response) (again bool, err error) {
 		if id, ok := resumable(&ev); ok {
 			g.lastID = id
 		}
+		g.conn.showEvent(&ev, -1, ChannelGet)
 		if ev.Retry >= 0 {
 			g.retry = min(ev.Retry, lastRetry)
 		}
@@ -206,11 +216,13 @@ func (g *getStream) message(data []byte) {
 	case kindRequest:
 		g.conn.inbox.request(&m)
 	case kindNotification:
-		g.conn.inbox.notification(&m)
+		if g.conn.inbox.notification(&m) {
+			g.conn.tokens.take(&m, len(data), 0)
+		}
 		g.conn.o.post.deliver(&m, data, nil)
 	case kindResponse:
 		// Answers come here only on a resumed stream, which we do not ask for.
-		g.tell(AnomalyUnknownID, excerpt(data))
+		g.tell(g.conn.givenUp.unexpected(m.numericID()), excerpt(data))
 	case kindOther:
 		g.tell(AnomalyOddEvent, excerpt(data))
 	}

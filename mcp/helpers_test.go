@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,6 +53,31 @@ func serveHTTP(tb testing.TB, p *mcptest.Peer, engine mcp.Engine) *mcp.Streamabl
 	tr.Engine = engine
 	return tr
 }
+
+// serveSSE returns the transport of HTTP+SSE to a peer, with that engine.
+func serveSSE(tb testing.TB, p *mcptest.Peer, engine mcp.Engine) *mcp.LegacySSE {
+	tb.Helper()
+	tr := p.SSE(tb)
+	tr.Engine = engine
+	return tr
+}
+
+// overAll is overBoth and HTTP+SSE with each engine.
+func overAll(t *testing.T, peer func() *mcptest.Peer, f func(o over)) {
+	t.Helper()
+	overBoth(t, peer, f)
+	for _, engine := range engines {
+		t.Run("sse "+string(engine), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := peer()
+				f(over{t, p, serveSSE(t, p, engine)})
+			})
+		})
+	}
+}
+
+// carries reports whether version v is spoken over tr: HTTP+SSE has no 2026-07-28.
+func carries(tr mcp.Transport, v mcp.Version) bool { return tr.Kind() != "sse" || v != mcp.V20260728 }
 
 // overBoth runs f over HTTP with each engine and over stdio, each in a bubble.
 func overBoth(t *testing.T, peer func() *mcptest.Peer, f func(o over)) {
@@ -125,7 +151,10 @@ func containsText(err error, word string) bool { return strings.Contains(err.Err
 
 // stuckServer is a stdio server that answers initialize, takes initialized and
 // then reads no more.
-type stuckServer struct{ done chan struct{} }
+type stuckServer struct {
+	done chan struct{}
+	says string // then
+}
 
 func (*stuckServer) Kind() string { return "stdio" }
 
@@ -137,6 +166,7 @@ func (l *stuckServer) Dial(_ context.Context, o mcp.Options) (mcp.Conn, error) {
 		lines.Scan()
 		_, _ = io.WriteString(outW, `{"jsonrpc":"2.0","id":1,"result":`+new(mcptest.Peer).InitializeResult("2025-11-25")+"}\n")
 		lines.Scan()
+		_, _ = io.WriteString(outW, l.says)
 		<-l.done
 	}()
 	return mcp.NewPipe(outR, inW, o), nil
@@ -160,4 +190,41 @@ func slowDials(tr *mcp.Streamable, d time.Duration) *int {
 		return dial(ctx, network, addr)
 	}
 	return dials
+}
+
+// watchedConns are the connections of a transport.
+type watchedConns struct {
+	mu   sync.Mutex
+	gone int
+}
+
+// watchConns counts the connections of tr that its client closes.
+func watchConns(tr *mcp.Streamable) *watchedConns {
+	w, dial := &watchedConns{}, tr.DialContext
+	tr.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		return &watchedConn{Conn: c, of: w}, err
+	}
+	return w
+}
+
+func (w *watchedConns) closed() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gone
+}
+
+type watchedConn struct {
+	net.Conn
+	of   *watchedConns
+	once sync.Once
+}
+
+func (c *watchedConn) Close() error {
+	c.once.Do(func() {
+		c.of.mu.Lock()
+		defer c.of.mu.Unlock()
+		c.of.gone++
+	})
+	return c.Conn.Close()
 }

@@ -21,19 +21,22 @@ const (
 )
 
 // httpConn is the protocol side of Streamable HTTP: headers, server session,
-// answers as JSON or SSE, cancellation, the GET stream.
+// answers as JSON or SSE, cancellation, the GET stream. HTTP+SSE posts by it.
 type httpConn struct {
 	o      Options
 	env    *envelope
 	engine engine
 	inbox  inbox
 
+	legacy      bool // HTTP+SSE: a POST brings no answer, its URL is the server session
 	engineName  Engine
 	session     atomic.Pointer[string] // Mcp-Session-Id, nil when there is none
 	state       atomic.Pointer[stateFields]
 	lost        atomic.Bool // the server does not know the session any more
 	closing     atomic.Bool
 	drainMisses atomic.Int32 // streams in a row that stayed open after the answer
+	tokens      tokens
+	givenUp     givenUp
 
 	// life ends when Close has done its part; it is the context of what the Conn
 	// does by itself and that no caller's context governs.
@@ -54,7 +57,8 @@ func newHTTPConn(ctx context.Context, e engine, name Engine, o Options) *httpCon
 	c := &httpConn{o: o, env: newEnvelope(&o), engine: e, engineName: name, taskSlots: make(chan struct{}, maxTasks)}
 	c.life, c.endLife = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.endStream = func(error) {}
-	c.inbox = inbox{env: c.env, tell: o.OnAnomaly, reply: c.replyToServer}
+	c.inbox = newInbox(&c.o, c.env, c.replyToServer, c.answerServer)
+	c.tokens.o, c.tokens.env = &c.o, c.env
 	return c
 }
 
@@ -87,18 +91,20 @@ func (c *httpConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 	if c.closing.Load() {
 		return x.finish(closedError())
 	}
-	var err error
-	if x.out, err = x.rules.appendRequest(x.out[:0], x.id, &x.req); err != nil {
-		return x.finish(err)
+	err := x.prepare()
+	if err == nil {
+		if l := x.req.listening(); l != nil {
+			l.started(x.id, true, x.soFar)
+		}
+		err = x.run(ctx)
 	}
-	x.reply.BytesOut = len(x.out)
-	if l := x.req.listening(); l != nil {
-		l.started(x.id, true, x.soFar)
-	}
-	if err = x.run(ctx); err != nil && x.broken {
+	if err != nil && x.broken {
 		err = x.resume(ctx, err)
 	}
-	if err != nil {
+	switch {
+	case x.track != nil:
+		err = x.conclude(ctx, err)
+	case err != nil:
 		x.stampEnd()
 		err = x.explain(ctx, err)
 	}
@@ -119,10 +125,11 @@ func (c *httpConn) postHeader(r *rules) []headerField {
 		return s.fields
 	}
 	s := &stateFields{rules: r, session: session}
-	s.fields = c.appendState([]headerField{
-		{"Content-Type", "application/json"},
-		{"Accept", "application/json, text/event-stream"},
-	}, r)
+	s.fields = []headerField{{"Content-Type", "application/json"}}
+	if !c.legacy {
+		s.fields = append(s.fields, headerField{"Accept", "application/json, text/event-stream"})
+	}
+	s.fields = c.appendState(s.fields, r)
 	c.state.Store(s)
 	return s.fields
 }
@@ -176,8 +183,10 @@ func (c *httpConn) notify(ctx context.Context, method string, params json.RawMes
 // answer to a server request.
 func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []headerField, what string) error {
 	var t stamps
-	session := c.session.Load() != nil && r.ServerSession
-	resp, err := c.engine.do(ctx, &httpRequest{method: "POST", header: c.postHeader(r), extra: extra, body: body}, &t)
+	session := c.legacy || c.session.Load() != nil && r.ServerSession
+	m := httpRequest{method: "POST", header: c.postHeader(r), extra: extra, body: body}
+	c.showSending(&m, ChannelPost)
+	resp, err := c.engine.do(ctx, &m, &t)
 	if err != nil {
 		return err
 	}
@@ -186,10 +195,10 @@ func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []h
 		_, err := c.refusal(resp, session, 0)
 		return err
 	}
-	if resp.status() != 202 {
+	if resp.status() != 202 && !c.legacy {
 		c.o.OnAnomaly(AnomalyOddStatus, fmt.Sprintf("%s answered with status %d", what, resp.status()))
 	}
-	discard(resp)
+	c.showAnswer(resp, t.first, ChannelPost, discard(resp), nil)
 	return nil
 }
 
@@ -216,9 +225,16 @@ func (c *httpConn) spawn(f func(ctx context.Context)) bool {
 	return true
 }
 
+// answerServer delivers an answer to a server request, within taskLimit.
+func (c *httpConn) answerServer(payload []byte) error {
+	ctx, cancel := context.WithTimeout(c.life, taskLimit)
+	defer cancel()
+	return c.deliver(ctx, c.env.current(), payload, nil, "answer to a server request")
+}
+
 func (c *httpConn) replyToServer(payload []byte) {
-	started := c.spawn(func(ctx context.Context) {
-		if err := c.deliver(ctx, c.env.current(), payload, nil, "answer to a server request"); err != nil {
+	started := c.spawn(func(context.Context) {
+		if err := c.answerServer(payload); err != nil {
 			c.o.OnAnomaly(AnomalyReplyDropped, err.Error())
 		}
 	})
@@ -260,6 +276,8 @@ func (c *httpConn) close(ctx context.Context) error {
 	c.taskMu.Unlock()
 	abandon := context.AfterFunc(ctx, func() { c.endLife(context.Cause(ctx)) })
 	defer abandon()
+	c.inbox.desk.stop(errClosed)
+	c.inbox.desk.wait()
 	c.tasks.Wait()
 	err := c.deleteSession(ctx)
 	c.endLife(errClosed)
@@ -276,7 +294,10 @@ func (c *httpConn) deleteSession(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, taskLimit)
 	defer cancel()
-	resp, err := c.engine.do(ctx, &httpRequest{method: "DELETE", header: c.appendState(nil, r)}, &stamps{})
+	t := noStamps()
+	m := httpRequest{method: "DELETE", header: c.appendState(nil, r)}
+	c.showSending(&m, ChannelDelete)
+	resp, err := c.engine.do(ctx, &m, &t)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = cause
@@ -284,6 +305,7 @@ func (c *httpConn) deleteSession(ctx context.Context) error {
 		return fmt.Errorf("ending the server session: %w", err)
 	}
 	defer closeBody(resp)
+	c.showAnswer(resp, t.first, ChannelDelete, c.said(resp, false), nil)
 	switch resp.status() {
 	case 200, 202, 204, 404, 405, 501:
 	default:

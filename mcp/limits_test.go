@@ -25,12 +25,15 @@ func TestMessageLimit(t *testing.T) {
 			peer := func() *mcptest.Peer {
 				return (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Result: resultOf(size), SSE: stream}, mcptest.Answer{Result: echoed})
 			}
-			overBoth(t, peer, func(o over) {
+			overAll(t, peer, func(o over) {
 				t, tr := o.T, o.transport
 				s := connect(t, tr, mcp.Options{Limits: mcp.Limits{MessageBytes: limit}})
 				r, err := s.Call(t.Context(), echo)
 				fits := size <= limit
-				if stream && tr.Kind() == "http" {
+				switch {
+				case tr.Kind() == "sse":
+					fits = size+len("event: messagedata: ") <= limit
+				case stream && tr.Kind() == "http":
 					fits = size+len("data: ") <= limit
 				}
 				if fits && (err != nil || r.BytesIn != size) {
@@ -46,6 +49,24 @@ func TestMessageLimit(t *testing.T) {
 			})
 		}
 	}
+}
+
+// An answer that is not read, because it says that it is too long, once counted
+// as many bytes as the one before it.
+func TestAnswerThatIsNotReadHasNoBytes(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		t := h.T
+		long := mcptest.Answer{Result: resultOf(5000), Header: map[string]string{"Content-Length": "5000"}}
+		p := (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Result: echoed}, long)
+		s := connect(t, serveHTTP(t, p, h.engine), mcp.Options{Limits: mcp.Limits{MessageBytes: 4000}})
+		if _, err := s.Call(t.Context(), echo); err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Call(t.Context(), echo)
+		if _, ok := errors.AsType[*mcp.LimitError](err); !ok || r.BytesIn != 0 {
+			t.Errorf("%d bytes, %v", r.BytesIn, err)
+		}
+	})
 }
 
 func TestHeaderLimit(t *testing.T) {
@@ -145,7 +166,7 @@ func TestConcurrentCalls(t *testing.T) {
 	peer := func() *mcptest.Peer {
 		return (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Delay: time.Second, Result: `{"id":$ID}`})
 	}
-	overBoth(t, peer, func(o over) {
+	overAll(t, peer, func(o over) {
 		t, tr := o.T, o.transport
 		s := connect(t, tr, mcp.Options{})
 		results := make(chan string, 50)

@@ -50,7 +50,7 @@ func listener(answers ...mcptest.Answer) func() *mcptest.Peer {
 }
 
 // modern is the options of a session in 2026-07-28.
-func modern(a *mcptest.Anomalies, watch ...string) mcp.Options {
+func modernSession(a *mcptest.Anomalies, watch ...string) mcp.Options {
 	return mcp.Options{Version: mcp.V20260728, OnAnomaly: a.Tell, Watch: watch}
 }
 
@@ -120,7 +120,7 @@ func TestListen(t *testing.T) {
 	overBoth(t, peer, func(o over) {
 		t, p, tr := o.T, o.peer, o.transport
 		var a mcptest.Anomalies
-		s := connect(t, tr, modern(&a))
+		s := connect(t, tr, modernSession(&a))
 		u, r, err := s.Subscribe(t.Context(), toy)
 		if err != nil {
 			t.Fatal(err)
@@ -170,7 +170,7 @@ func TestListenWhenItCame(t *testing.T) {
 		t, tr := o.T, o.transport
 		var a mcptest.Anomalies
 		start := time.Now()
-		options := modern(&a)
+		options := modernSession(&a)
 		options.Base = start
 		s := connect(t, tr, options)
 		u, _, err := s.Subscribe(within(t, time.Second), toy) // its end ends nothing
@@ -208,7 +208,7 @@ func TestListenPartly(t *testing.T) {
 			overBoth(t, listener(mcptest.Answer{Frames: []mcptest.Frame{ack(tt.accepted)}, Hold: true}), func(o over) {
 				t, tr := o.T, o.transport
 				var a mcptest.Anomalies
-				s := connect(t, tr, modern(&a))
+				s := connect(t, tr, modernSession(&a))
 				if _, _, err := s.Subscribe(t.Context(), all); err != nil {
 					t.Error(err)
 				}
@@ -229,7 +229,7 @@ func TestListenToNothing(t *testing.T) {
 	overBoth(t, listener(mcptest.Answer{Frames: []mcptest.Frame{ack("")}, Result: listenResult}), func(o over) {
 		t, p, tr := o.T, o.peer, o.transport
 		var a mcptest.Anomalies
-		s := connect(t, tr, modern(&a))
+		s := connect(t, tr, modernSession(&a))
 		u, _, err := s.Subscribe(t.Context(), mcp.Filter{})
 		if err != nil {
 			t.Fatal(err)
@@ -289,7 +289,7 @@ func TestListenRefused(t *testing.T) {
 					return
 				}
 				var a mcptest.Anomalies
-				s := connect(t, tr, modern(&a))
+				s := connect(t, tr, modernSession(&a))
 				u, r, err := s.Subscribe(within(t, time.Minute), toy)
 				if u != nil || !tt.want(err) {
 					t.Errorf("got %v, %v", u, err)
@@ -321,7 +321,7 @@ func TestListenNeverAcknowledged(t *testing.T) {
 			overBoth(t, listener(answer), func(o over) {
 				t, p, tr := o.T, o.peer, o.transport
 				var a mcptest.Anomalies
-				s := connect(t, tr, modern(&a))
+				s := connect(t, tr, modernSession(&a))
 				ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, cause)
 				defer cancel()
 				start := time.Now()
@@ -330,7 +330,7 @@ func TestListenNeverAcknowledged(t *testing.T) {
 					t.Errorf("got %v, %+v, %v after %v", u, r, err, took)
 				}
 				time.Sleep(time.Hour) // virtual
-				wantCancelled(t, p, tr)
+				wantListenCancelled(t, p, tr)
 				if n := len(p.Received(listenMethod)); n != 1 {
 					t.Errorf("%d requests", n)
 				}
@@ -340,7 +340,7 @@ func TestListenNeverAcknowledged(t *testing.T) {
 }
 
 // wantCancelled fails unless the listen request was cancelled over stdio, and only there.
-func wantCancelled(t *testing.T, p *mcptest.Peer, tr mcp.Transport) {
+func wantListenCancelled(t *testing.T, p *mcptest.Peer, tr mcp.Transport) {
 	t.Helper()
 	cancels := p.Received("notifications/cancelled")
 	if tr.Kind() == "http" {

@@ -57,7 +57,7 @@ func TestListenClose(t *testing.T) {
 		if h, ok := tr.(*mcp.Streamable); ok {
 			closed = closings(h)
 		}
-		s := connect(t, tr, modern(&a))
+		s := connect(t, tr, modernSession(&a))
 		u, _, err := s.Subscribe(t.Context(), toy)
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestListenClose(t *testing.T) {
 			t.Errorf("closed again: %+v, %v", r, err)
 		}
 		time.Sleep(time.Hour) // virtual
-		wantCancelled(t, p, tr)
+		wantListenCancelled(t, p, tr)
 		if tr.Kind() == "http" && closed.Load() != 1 {
 			t.Errorf("%d connections closed", closed.Load())
 		}
@@ -103,7 +103,7 @@ func TestListenBroadcasts(t *testing.T) {
 	overBoth(t, peer, func(o over) {
 		t, tr := o.T, o.transport
 		var a mcptest.Anomalies
-		s := connect(t, tr, modern(&a, updated, toolsChanged))
+		s := connect(t, tr, modernSession(&a, updated, toolsChanged))
 		call := func() {
 			if r, err := s.Call(t.Context(), echo); err != nil || string(r.Result) != echoed {
 				t.Errorf("got %+v, %v", r, err)
@@ -143,7 +143,7 @@ func TestListenSeveral(t *testing.T) {
 	overBoth(t, peer, func(o over) {
 		t, tr := o.T, o.transport
 		var a mcptest.Anomalies
-		s := connect(t, tr, modern(&a, toolsChanged))
+		s := connect(t, tr, modernSession(&a, toolsChanged))
 		for i := range n {
 			u, _, err := s.Subscribe(t.Context(), toy)
 			if err != nil {
@@ -189,7 +189,7 @@ func TestListenCancelledByTheServer(t *testing.T) {
 	overBoth(t, peer, func(o over) {
 		t, p, tr := o.T, o.peer, o.transport
 		var a mcptest.Anomalies
-		s := connect(t, tr, modern(&a))
+		s := connect(t, tr, modernSession(&a))
 		u, _, err := s.Subscribe(t.Context(), toy)
 		if err != nil {
 			t.Fatal(err)
@@ -225,7 +225,7 @@ func TestListenSessionEnds(t *testing.T) {
 func testListenSessionEnds(o over, how string) {
 	t, tr := o.T, o.transport
 	var a mcptest.Anomalies
-	s := connect(t, tr, modern(&a, toolsChanged))
+	s := connect(t, tr, modernSession(&a, toolsChanged))
 	u, _, err := s.Subscribe(t.Context(), toy)
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +275,7 @@ func TestListenReopens(t *testing.T) {
 			short, // 2s, and so on
 		)
 		var a mcptest.Anomalies
-		s := connect(t, serveHTTP(t, p, engine), modern(&a))
+		s := connect(t, serveHTTP(t, p, engine), modernSession(&a))
 		u, _, err := s.Subscribe(t.Context(), toy)
 		if err != nil {
 			t.Fatal(err)
@@ -318,7 +318,7 @@ func TestListenReopenRefused(t *testing.T) {
 				t, engine := h.T, h.engine
 				p := listener(mcptest.Answer{Frames: []mcptest.Frame{acked}}, refusal)()
 				var a mcptest.Anomalies
-				s := connect(t, serveHTTP(t, p, engine), modern(&a))
+				s := connect(t, serveHTTP(t, p, engine), modernSession(&a))
 				u, _, err := s.Subscribe(t.Context(), toy)
 				if err != nil {
 					t.Fatal(err)
@@ -342,7 +342,7 @@ func TestListenCloseWhileReopening(t *testing.T) {
 		t, engine := h.T, h.engine
 		p := listener(mcptest.Answer{Frames: []mcptest.Frame{acked}})()
 		var a mcptest.Anomalies
-		s := connect(t, serveHTTP(t, p, engine), modern(&a))
+		s := connect(t, serveHTTP(t, p, engine), modernSession(&a))
 		for _, end := range []func(u *mcp.Subscription){
 			func(u *mcp.Subscription) {
 				if _, err := u.Close(t.Context()); err != nil {

@@ -1,12 +1,13 @@
 // Package mcp is a Model Context Protocol client made for measuring: it speaks
-// five protocol versions over stdio and Streamable HTTP, stamps each exchange,
-// and reports every breach by the peer as a typed error.
+// five protocol versions over stdio, Streamable HTTP and HTTP+SSE, stamps each
+// exchange, and reports every breach by the peer as a typed error.
 package mcp
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"time"
 )
 
@@ -43,7 +44,7 @@ type Reply struct {
 	HTTPStatus    int // 0 on stdio, or when no status line arrived
 	Rounds        int // exchanges made, normally 1
 	Notifications int // received for this request
-	Progress      int // progress notifications among them (stdio: told by their token)
+	Progress      int // progress notifications among them, told by their token, those in order
 	// More is what only some replies have; nil is none of it.
 	More *More
 
@@ -78,7 +79,8 @@ type More struct {
 	First, Last time.Duration
 	// Gaps are the times between them, at most MaxGaps.
 	Gaps []time.Duration
-	// Trips are the exchanges of a request that took several, in order.
+	// Trips are the exchanges of a request that took several, in order. Reply.Timing
+	// is then from the first send to the last answer, its FirstByte that of the last.
 	Trips []Timing
 }
 
@@ -94,11 +96,12 @@ type Timing struct {
 	Connect   time.Duration // time spent opening a new connection; 0 when one was reused
 }
 
-// Transport opens connections to one server. Implementations: *Stdio, *Streamable.
+// Transport opens connections to one server. Implementations: *Stdio, *Streamable,
+// *LegacySSE.
 // Safe for concurrent use; each Dial gives an independent Conn.
 type Transport interface {
 	Dial(ctx context.Context, o Options) (Conn, error)
-	// Kind is the transport column: stdio or http.
+	// Kind is the transport column: stdio, http or sse.
 	Kind() string
 }
 
@@ -135,18 +138,30 @@ type Options struct {
 	// sampling/createMessage, elicitation/create. Nil answers nothing: each is
 	// refused with -32601. What Capabilities does not declare is refused too.
 	Answers Answerer
-	// OnAsked, if set, is told of each request of the server once it was answered
-	// or refused, ping included. It may be called from any goroutine.
+	// OnAsked, if set, is told of each request of the server, ping included, and of
+	// each entry of inputRequests, just before the answer or the refusal is sent. It
+	// may be called from any goroutine and must not block.
 	OnAsked func(Asked)
 	// MaxRounds bounds the exchanges of one request whose answers ask for input
 	// (2026-07-28). 0: 10.
 	MaxRounds int
+	// ParamHeaders, unless nil, makes the headers that a server of 2026-07-28 wants
+	// from the arguments of its tools. The sessions of one server share it.
+	ParamHeaders *ParamHeaders
 	// Watch are the notifications, by method, that the session keeps for Await: the
 	// newest 64 of each.
 	Watch []string
 	// OnAnomaly, if set, is told of each legal oddity or harmless breach. It
 	// may be called from any goroutine and must not block.
 	OnAnomaly func(kind Anomaly, detail string)
+	// OnFrame, if set, is shown everything that goes over the wire, for debugging.
+	// It may be called from any goroutine, one call at a time for each exchange
+	// but not for each session, and must not block.
+	OnFrame func(Frame)
+	// Stderr, if set, gets what the process of a stdio server writes to its
+	// stderr, from one goroutine. It must not block: that would stop the process.
+	// After the end a method Flush() is called, if there is one.
+	Stderr io.Writer
 
 	post *post // of the session, nil when there is none
 }
@@ -159,7 +174,7 @@ type Implementation struct {
 
 // Info describes an open session.
 type Info struct {
-	Transport     string  // stdio or http
+	Transport     string  // stdio, http or sse
 	Requested     Version // "" when not pinned
 	Version       Version // negotiated
 	Server        Implementation
@@ -169,9 +184,9 @@ type Info struct {
 	ServerSession string        // Mcp-Session-Id, "" when there is none
 	Start, End    time.Duration // of the dialling, since Options.Base
 	Spawn         time.Duration // stdio: process start
-	Engine        Engine        // http: the engine in use
-	TCP, TLS      time.Duration // http: of the first connection
-	Handshake     time.Duration // initialize and initialized, or server/discover
+	Engine        Engine        // http, sse: the engine in use
+	TCP, TLS      time.Duration // http, sse: of the first connection
+	Handshake     time.Duration // initialize and initialized, or server/discover; sse: the endpoint event too
 }
 
 // Limits bound what a peer may make us hold. Beyond one of them the request
@@ -203,6 +218,10 @@ func (o Options) withDefaults() Options {
 	if o.OnAnomaly == nil {
 		o.OnAnomaly = func(Anomaly, string) {}
 	}
+	if o.OnAsked == nil {
+		o.OnAsked = func(Asked) {}
+	}
+	o.MaxRounds = cmp.Or(o.MaxRounds, defaultRounds)
 	o.Limits = o.Limits.withDefaults()
 	return o
 }

@@ -166,10 +166,17 @@ func (m *message) rpcError(status int) error {
 	return &RPCError{Code: *e.Code, Message: e.Message, Data: e.Data, HTTPStatus: status}
 }
 
-// unknownSession reports whether an error is how the TypeScript SDK's example
-// router says that it does not know the session id it was sent; the rule is 404.
+// unknownSession reports whether an error is how some servers say that they do not
+// know the session they were named, for which the rule is 404: the example router
+// of the TypeScript SDK, and mcp-go over HTTP+SSE.
 func unknownSession(e *RPCError) bool {
-	return e.HTTPStatus == 400 && e.Code == -32000 && strings.Contains(e.Message, "No valid session ID")
+	switch {
+	case e.HTTPStatus != 400:
+		return false
+	case e.Code == -32000:
+		return strings.Contains(e.Message, "No valid session ID")
+	}
+	return e.Code == -32602 && strings.Contains(e.Message, "Invalid session ID")
 }
 
 // idInFragment looks for the id of a message of which only the beginning and

@@ -16,10 +16,9 @@ const (
 	// lastWords is how long we wait for what usually goes with a broken pipe: the
 	// exit of the process, the end of its output.
 	lastWords = time.Second
-	// maxGivenUp is of how many requests given up a late answer is still known as one.
-	maxGivenUp = 1024
-	// maxReplies is how many lines may wait to be written that nobody waits for.
-	maxReplies = 64
+	// maxReplies is how many lines may wait to be written that nobody waits for: pings
+	// that come in one go are all answered.
+	maxReplies = 1024
 	// joinedBytes is about how much is written at once when many lines wait.
 	joinedBytes = 64 << 10
 	// defaultGrace is how long a stdio server has for each step of its shutdown.
@@ -31,9 +30,7 @@ const (
 // one go; callers wait on channels of their own, so that a server which stops
 // reading its stdin holds up nobody past the time limit.
 type pipeConn struct {
-	o     Options
-	env   *envelope
-	inbox inbox
+	router
 	r     io.ReadCloser
 	w     io.WriteCloser
 	proc  *process // nil without one
@@ -42,17 +39,10 @@ type pipeConn struct {
 	wake    chan struct{} // has room for one: there is something to write
 	closing chan struct{} // closed by Close
 	ended   chan struct{} // closed when the reader has ended
-	down    chan struct{} // closed when dead is set
 
-	mu       sync.Mutex    // guards the fields below, and those of calls in the table
-	dead     error         // why nothing can be carried any more
-	deadAt   time.Duration // when that happened
+	// Guarded by router.mu.
 	queue    []*outgoing
 	detached int // lines in the queue that nobody waits for
-	calls    callTable
-	free     []*call
-	givenUp  map[int64]struct{}
-	tokens   map[string]*call // progress tokens of calls, as JSON text
 
 	loops      sync.WaitGroup
 	closeOnce  sync.Once
@@ -68,18 +58,19 @@ func NewPipe(r io.ReadCloser, w io.WriteCloser, o Options) Conn {
 
 func startPipe(r io.ReadCloser, w io.WriteCloser, p *process, o Options) *pipeConn {
 	c := &pipeConn{
-		o: o, env: newEnvelope(&o), r: r, w: w, proc: p, grace: defaultGrace,
-		wake: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{}), down: make(chan struct{}),
-		givenUp: make(map[int64]struct{}), tokens: make(map[string]*call),
+		router: newRouter(&o, newEnvelope(&o), AnomalyStdoutNoise), r: r, w: w, proc: p, grace: defaultGrace,
+		wake: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{}),
 	}
-	c.inbox = inbox{env: c.env, tell: o.OnAnomaly, reply: c.replyToServer}
+	c.carrier = c
+	in := newInbox(&c.o, c.env, c.replyToServer, c.answerServer)
+	c.inbox = &in
 	c.loops.Go(c.write)
 	c.loops.Go(c.read)
 	return c
 }
 
 // SetVersion implements Conn.
-func (c *pipeConn) SetVersion(v Version) { c.env.setVersion(v) }
+func (c *router) SetVersion(v Version) { c.env.setVersion(v) }
 
 func (c *pipeConn) describe(i *Info) {
 	if c.proc != nil {
@@ -88,31 +79,46 @@ func (c *pipeConn) describe(i *Info) {
 }
 
 // RoundTrip implements Conn.
-func (c *pipeConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
+func (c *router) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 	began := c.o.now()
 	if ctx.Err() != nil {
 		return Reply{Rounds: 1, Timing: Timing{Start: began, FirstByte: began, End: began}}, gaveUp(ctx)
 	}
 	k := c.begin(&req)
-	line, err := c.env.current().appendRequest(k.line[:0], k.id, &req)
+	err := c.follow(k, &req)
 	if err == nil {
-		k.line = oneLine(line)
-		k.reply.BytesOut = len(line)
-		c.enqueue(&k.outgoing)
+		k.line, err = c.env.current().appendRequest(k.line[:0], k.id, &req)
+	}
+	if err == nil {
+		k.reply.BytesOut = len(k.line)
+		err = c.carrier.send(ctx, k, req.Timeout)
+	}
+	switch {
+	case err != nil:
+	case k.track != nil && k.track.bounds != nil:
+		err = c.awaitWithin(ctx, k, k.track.bounds)
+	default:
 		err = c.await(ctx, k, req.Timeout)
 	}
-	if err != nil && !c.giveUp(ctx, k, req.Method) {
+	if err != nil && !c.giveUp(ctx, k, req.Method, err) {
 		k.err, k.end = err, c.endOf(err)
 	}
 	reply, err := k.finish(began)
+	if k.track != nil {
+		err = c.conclude(k, &reply, err)
+	}
 	c.recycle(k)
 	return reply, err
 }
 
 // await waits for the answer, the end of the connection, of the time limit, or
 // of ctx.
-func (c *pipeConn) await(ctx context.Context, k *call, limit time.Duration) error {
-	expired := k.startTimer(limit)
+func (c *router) await(ctx context.Context, k *call, limit time.Duration) error {
+	left := limit
+	if p := k.posting; p != nil && limit > 0 {
+		left = max(limit-p.spent, 1) // the limit counts from the send
+	}
+	expired := k.startTimer(left)
 	defer k.stopTimer()
 	for {
 		select {
@@ -135,48 +141,45 @@ func (c *pipeConn) await(ctx context.Context, k *call, limit time.Duration) erro
 }
 
 // sent returns when k was sent, and if it was not, so long ago that its limit is over.
-func (c *pipeConn) sent(k *call, limit time.Duration) time.Duration {
+func (c *router) sent(k *call, limit time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return or(k.sent, c.o.now()-limit)
 }
 
-// giveUp forgets a request that nobody waits for any more and cancels it, unless
-// it was never written or nothing can be written. initialize must not be
-// cancelled (specification, basic/utilities/cancellation). It reports whether the
-// answer came at this very moment.
-func (c *pipeConn) giveUp(ctx context.Context, k *call, method string) (answered bool) {
+// giveUp forgets a request that nobody waits for any more because of err, and
+// cancels it, unless it was never written, was refused, or nothing can be written.
+// initialize must not be cancelled (specification, basic/utilities/cancellation),
+// and whoever does not answer server/discover may be about to be sent initialize,
+// before which nothing else is due. It reports whether the answer came at this
+// very moment.
+func (c *router) giveUp(ctx context.Context, k *call, method string, err error) (answered bool) {
 	answered, cancel := c.abandon(k)
-	if answered || !cancel || method == "initialize" || errors.Is(context.Cause(ctx), errServerEnded) {
+	if answered || !cancel || method == "initialize" || method == "server/discover" || k.track.told() || errors.Is(context.Cause(ctx), errServerEnded) {
 		return answered
 	}
-	reason := "timeout"
-	if ctx.Err() != nil {
-		reason = "the client gave up"
+	_, late := errors.AsType[*TimeoutError](err)
+	switch {
+	case ctx.Err() != nil:
+		c.carrier.cancel(k.id, "the client gave up")
+	case late:
+		c.carrier.cancel(k.id, "timeout")
 	}
-	line := appendNotification(nil, "notifications/cancelled", cancelParams(k.id, reason))
-	c.detach(line, func() { c.o.OnAnomaly(AnomalyCancelFailed, "too many lines wait for the server to read") })
 	return false
 }
 
 // abandon takes a call from the table, so that its answer, if one comes still,
 // counts as late. cancel tells that the server has it and can be told.
-func (c *pipeConn) abandon(k *call) (answered, cancel bool) {
+func (c *router) abandon(k *call) (answered, cancel bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.remove(k) {
 		return true, false
 	}
-	if c.unqueue(&k.outgoing) || k.sent < 0 || c.dead != nil {
+	if c.carrier.unsend(k) || k.sent < 0 || c.dead != nil {
 		return false, false
 	}
-	if len(c.givenUp) >= maxGivenUp {
-		for old := range c.givenUp {
-			delete(c.givenUp, old)
-			break
-		}
-	}
-	c.givenUp[k.id] = struct{}{}
+	c.givenUp.add(k.id)
 	return false, true
 }
 
@@ -196,13 +199,14 @@ func (c *pipeConn) detach(line []byte, dropped func()) {
 	c.enqueue(&outgoing{line: line, detached: true})
 }
 
-func (c *pipeConn) replyToServer(payload []byte) {
-	c.detach(payload, func() { c.o.OnAnomaly(AnomalyReplyDropped, excerpt(payload)) })
-}
-
 // Notify implements Conn. It returns when the line is written.
 func (c *pipeConn) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	m := &outgoing{line: oneLine(appendNotification(nil, method, params)), written: make(chan error, 1)}
+	return c.put(ctx, method, appendNotification(nil, method, params))
+}
+
+// put writes a message and waits until it is written.
+func (c *pipeConn) put(ctx context.Context, what string, message []byte) error {
+	m := &outgoing{line: oneLine(message), written: make(chan error, 1)}
 	c.enqueue(m)
 	var err error
 	select {
@@ -218,7 +222,7 @@ func (c *pipeConn) Notify(ctx context.Context, method string, params json.RawMes
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unqueue(m)
-	return fmt.Errorf("%s: %w", method, err)
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // enqueue hands a line to the writer.
@@ -243,22 +247,23 @@ func (c *pipeConn) unqueue(m *outgoing) bool {
 }
 
 // fail makes err the end of the connection, unless it has ended already.
-func (c *pipeConn) fail(err error) { c.failAt(c.o.now(), err) }
+func (c *router) fail(err error) { c.failAt(c.o.now(), err) }
 
 // failAt is fail for what happened a while ago.
-func (c *pipeConn) failAt(at time.Duration, err error) {
+func (c *router) failAt(at time.Duration, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.dead == nil {
 		c.dead, c.deadAt = err, at
 		close(c.down)
+		c.inbox.desk.stop(err)
 		c.o.post.end(err)
 	}
 }
 
 // endOf returns when a request ended that failed with err: the connection's own
 // end, when that is the reason.
-func (c *pipeConn) endOf(err error) time.Duration {
+func (c *router) endOf(err error) time.Duration {
 	select {
 	case <-c.down:
 		if err == c.dead { //nolint:errorlint // the very error that fail was given
@@ -269,7 +274,7 @@ func (c *pipeConn) endOf(err error) time.Duration {
 	return c.o.now()
 }
 
-func (c *pipeConn) isOver() bool {
+func (c *router) isOver() bool {
 	select {
 	case <-c.down:
 		return true
@@ -295,6 +300,7 @@ func (c *pipeConn) write() {
 			if len(batch) == 0 {
 				break
 			}
+			c.showLines(batch)
 			_, err := c.w.Write(batch)
 			for _, m := range notes {
 				m.written <- err
@@ -330,6 +336,7 @@ func (c *pipeConn) join(batch []byte, notes []*outgoing) ([]byte, []*outgoing) {
 		switch {
 		case m.call != nil:
 			m.call.sent = now
+			m.call.track.begin(now)
 		case m.detached:
 			c.detached--
 		default:
@@ -377,6 +384,7 @@ func (c *pipeConn) close(ctx context.Context) error {
 		err = errors.Join(err, e)
 	}
 	c.loops.Wait()
+	c.inbox.desk.wait()
 	return err
 }
 

@@ -1,6 +1,9 @@
 package mcp
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // outgoing is one line to write.
 type outgoing struct {
@@ -10,15 +13,17 @@ type outgoing struct {
 	detached bool // nobody waits for it
 }
 
-// call is a request over a pipe. It belongs to its caller, but while it is in the
-// table, to pipeConn.mu.
+// call is a request of a router. It belongs to its caller, but while it is in the
+// table, to router.mu.
 type call struct {
 	outgoing
 	id    int64
-	token string
 	buf   []byte        // Request.ResultBuf
 	opens *listening    // the subscription that the request opens, or nil
 	sent  time.Duration // negative before
+	track *tracker      // nil for a plain request
+
+	posting *posting // of HTTP+SSE
 
 	done    chan struct{} // has room for the one word that the answer is there
 	settled bool          // the word was taken
@@ -109,8 +114,7 @@ func (t *callTable) remove(k *call) {
 }
 
 // begin registers a call before it can possibly be answered.
-func (c *pipeConn) begin(req *Request) *call {
-	token := progressToken(req.Params)
+func (c *router) begin(req *Request) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var k *call
@@ -121,7 +125,7 @@ func (c *pipeConn) begin(req *Request) *call {
 		k = &call{done: make(chan struct{}, 1)}
 		k.call = k
 	}
-	k.token, k.buf, k.sent = token, req.ResultBuf, -1
+	k.buf, k.sent = req.ResultBuf, -1
 	k.opens = req.listening()
 	k.reply.Rounds = 1
 	c.calls.add(k, c.env.nextID)
@@ -129,26 +133,23 @@ func (c *pipeConn) begin(req *Request) *call {
 		id := k.id
 		k.opens.started(id, false, func() (Reply, bool) { return c.soFar(id) })
 	}
-	if token != "" {
-		c.tokens[token] = k
-	}
 	return k
 }
 
 // remove takes a call from the table; false when it was answered.
-func (c *pipeConn) remove(k *call) bool {
+func (c *router) remove(k *call) bool {
 	if c.calls.find(k.id) != k {
 		return false
 	}
 	c.calls.remove(k)
-	if k.token != "" && c.tokens[k.token] == k {
-		delete(c.tokens, k.token)
+	if k.track != nil {
+		c.tokens.end(k.track)
 	}
 	return true
 }
 
 // recycle keeps a call that left the table for another one.
-func (c *pipeConn) recycle(k *call) {
+func (c *router) recycle(k *call) {
 	if k.answered && !k.settled {
 		<-k.done
 	}
@@ -156,7 +157,7 @@ func (c *pipeConn) recycle(k *call) {
 	if cap(line) > joinedBytes {
 		line = nil
 	}
-	*k = call{outgoing: outgoing{line: line, call: k}, done: k.done, timer: k.timer}
+	*k = call{outgoing: outgoing{line: line, call: k}, posting: k.posting, done: k.done, timer: k.timer}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.free = append(c.free, k)
@@ -164,7 +165,7 @@ func (c *pipeConn) recycle(k *call) {
 
 // soFar returns what is known of a call that has no answer yet; false when it was
 // not sent.
-func (c *pipeConn) soFar(id int64) (Reply, bool) {
+func (c *router) soFar(id int64) (Reply, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.calls.find(id)
@@ -178,7 +179,7 @@ func (c *pipeConn) soFar(id int64) (Reply, bool) {
 
 // settle gives the call of that id its answer; false when there is none that was
 // sent. m is nil when the answer is err.
-func (c *pipeConn) settle(id int64, t *textLine, size int, m *message, err error) bool {
+func (c *router) settle(id int64, t *textLine, size int, m *message, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.calls.find(id)
@@ -197,3 +198,19 @@ func (c *pipeConn) settle(id int64, t *textLine, size int, m *message, err error
 	k.done <- struct{}{}
 	return true
 }
+
+// send implements carrier.
+func (c *pipeConn) send(_ context.Context, k *call, _ time.Duration) error {
+	k.line = oneLine(k.line)
+	c.enqueue(&k.outgoing)
+	return nil
+}
+
+// cancel implements carrier.
+func (c *pipeConn) cancel(id int64, reason string) {
+	line := appendNotification(nil, "notifications/cancelled", cancelParams(id, reason))
+	c.detach(line, func() { c.o.OnAnomaly(AnomalyCancelFailed, "too many lines wait for the server to read") })
+}
+
+// unsend implements carrier.
+func (c *pipeConn) unsend(k *call) bool { return c.unqueue(&k.outgoing) }

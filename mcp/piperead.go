@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 )
 
 // read is the reading goroutine.
@@ -17,6 +18,7 @@ func (c *pipeConn) read() {
 		}
 		t.text, _ = bytes.CutPrefix(t.text, mark)
 		mark = nil
+		c.showLine(&t)
 		switch {
 		case t.oversized:
 			c.oversized(&t)
@@ -38,14 +40,14 @@ func (c *pipeConn) outputEnded(err error) {
 	c.failAt(at, &TransportError{Op: "read", Err: err, lost: true})
 }
 
-func (c *pipeConn) line(t *textLine) {
+func (c *router) line(t *textLine) {
 	if !isArray(t.text) {
 		c.message(t, t.text, nil)
 		return
 	}
 	all, err := splitBatch(t.text)
 	if err != nil {
-		c.o.OnAnomaly(AnomalyStdoutNoise, excerpt(t.text))
+		c.o.OnAnomaly(c.noise, excerpt(t.text))
 		return
 	}
 	var fault error
@@ -60,7 +62,7 @@ func (c *pipeConn) line(t *textLine) {
 
 // message handles one message. A fault makes it the failure of the request it
 // answers, and nothing else.
-func (c *pipeConn) message(t *textLine, data []byte, fault error) {
+func (c *router) message(t *textLine, data []byte, fault error) {
 	m, err := decodeMessage(data)
 	if err != nil {
 		c.broken(t, err)
@@ -69,16 +71,16 @@ func (c *pipeConn) message(t *textLine, data []byte, fault error) {
 	kind := m.kind()
 	switch {
 	case kind == kindOther:
-		c.o.OnAnomaly(AnomalyStdoutNoise, excerpt(data))
+		c.o.OnAnomaly(c.noise, excerpt(data))
 	case kind == kindResponse:
 		c.response(t, &m, data, fault)
 	case fault != nil:
 	case kind == kindRequest:
 		c.inbox.request(&m)
 	case kind == kindNotification:
-		progress := c.inbox.notification(&m)
-		if progress {
-			c.countProgress(&m, len(data))
+		// Nothing but a token ties a notification to a request here.
+		if c.inbox.notification(&m) {
+			c.tokens.take(&m, len(data), 0)
 		}
 		c.o.post.deliver(&m, data, nil)
 	}
@@ -86,7 +88,7 @@ func (c *pipeConn) message(t *textLine, data []byte, fault error) {
 
 // broken handles a line that is no JSON: noise, unless it was meant as the
 // answer to a request of ours, which then need not wait any longer.
-func (c *pipeConn) broken(t *textLine, err error) {
+func (c *router) broken(t *textLine, err error) {
 	if bytes.Contains(t.text, []byte(`"jsonrpc"`)) {
 		if id, ok := idInFragment(t.text, t.text); ok {
 			fault := &ProtocolError{Kind: FaultBadJSON, Detail: excerpt(t.text), Err: err}
@@ -95,10 +97,10 @@ func (c *pipeConn) broken(t *textLine, err error) {
 			}
 		}
 	}
-	c.o.OnAnomaly(AnomalyStdoutNoise, excerpt(t.text))
+	c.o.OnAnomaly(c.noise, excerpt(t.text))
 }
 
-func (c *pipeConn) oversized(t *textLine) {
+func (c *router) oversized(t *textLine) {
 	over := &LimitError{Limit: LimitMessage, Max: c.o.Limits.MessageBytes}
 	if id, ok := idInFragment(t.text, t.tail); ok && c.settle(id, t, len(t.text), nil, over) {
 		return
@@ -106,20 +108,7 @@ func (c *pipeConn) oversized(t *textLine) {
 	c.o.OnAnomaly(AnomalyOversized, excerpt(t.text))
 }
 
-// countProgress credits a progress notification to the call whose token it bears.
-// On stdio nothing else ties a notification to a request.
-func (c *pipeConn) countProgress(m *message, size int) {
-	token := lookup(m.params, "progressToken")
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k := c.tokens[string(token)]; k != nil {
-		k.reply.Notifications++
-		k.reply.Progress++
-		k.reply.BytesIn += size
-	}
-}
-
-func (c *pipeConn) response(t *textLine, m *message, data []byte, fault error) {
+func (c *router) response(t *textLine, m *message, data []byte, fault error) {
 	id, ok := m.numericID()
 	if !ok {
 		c.o.OnAnomaly(AnomalyUnknownID, excerpt(data))
@@ -133,7 +122,7 @@ func (c *pipeConn) response(t *textLine, m *message, data []byte, fault error) {
 	}
 	switch {
 	case c.o.post.tolerates(id):
-	case c.wasGivenUp(id):
+	case c.givenUp.take(id):
 		c.o.OnAnomaly(AnomalyLateAnswer, excerpt(data))
 	case id >= 1 && id <= c.env.lastID.Load():
 		c.o.OnAnomaly(AnomalyDuplicateAnswer, excerpt(data))
@@ -142,10 +131,13 @@ func (c *pipeConn) response(t *textLine, m *message, data []byte, fault error) {
 	}
 }
 
-func (c *pipeConn) wasGivenUp(id int64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, ok := c.givenUp[id]
-	delete(c.givenUp, id)
-	return ok
+// replyToServer has an answer to a server request written, without waiting for it.
+func (c *pipeConn) replyToServer(payload []byte) {
+	c.detach(oneLine(payload), func() { c.o.OnAnomaly(AnomalyReplyDropped, excerpt(payload)) })
+}
+
+// answerServer writes an answer to a server request and waits until it is written.
+// A server that does not read holds it up until the end of the connection.
+func (c *pipeConn) answerServer(payload []byte) error {
+	return c.put(context.Background(), "answer to a server request", payload)
 }

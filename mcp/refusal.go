@@ -13,6 +13,7 @@ import (
 // message that has none. size is that of the JSON-RPC message, if there was one.
 func (c *httpConn) refusal(resp response, session bool, id int64) (size int, err error) {
 	body, cut := readSome(resp, refusalBytes)
+	c.showAnswer(resp, c.o.now(), ChannelPost, body, cut)
 	if session && resp.status() == 404 {
 		err := &HTTPError{Status: 404, Body: excerpt(body), Lost: true}
 		c.lose(err)
@@ -84,12 +85,13 @@ func beginning(resp response) string {
 }
 
 // discard reads the body of an answer that says nothing more, so that the
-// connection can be used again; a stream is left alone.
-func discard(resp response) {
+// connection can be used again, and returns it; a stream is left alone.
+func discard(resp response) []byte {
 	if mediaType(resp.header("Content-Type")) == "text/event-stream" {
-		return
+		return nil
 	}
-	_, _ = readSome(resp, drainBytes) // after an error the connection is not used again
+	body, _ := readSome(resp, drainBytes) // after an error the connection is not used again
+	return body
 }
 
 // closeBody closes a response body. Its error says nothing that reading did not.

@@ -96,14 +96,16 @@ func outOfTime(ctx context.Context) error {
 // server does not do that; x.broken, that the stream ended without the answer.
 func (x *exchange) takeUp(ctx context.Context) (refused bool, err error) {
 	x.broken = true
-	resp, err := x.conn.get(ctx, x.rules, x.lastID, nil)
+	resp, first, err := x.conn.get(ctx, x.rules, x.lastID, nil)
 	if err != nil {
 		return false, err
 	}
 	defer closeBody(resp)
 	kind, coding := mediaType(resp.header("Content-Type")), resp.header("Content-Encoding")
 	if resp.status() != 200 || kind != "text/event-stream" || !isIdentity(coding) {
-		err = &HTTPError{Status: resp.status(), Body: beginning(resp), Header: tellingHeader(resp)}
+		said := x.conn.said(resp, true)
+		x.conn.showAnswer(resp, first, ChannelGet, said, nil)
+		err = &HTTPError{Status: resp.status(), Body: excerpt(said), Header: tellingHeader(resp)}
 		return resp.status()/100 != 5, err
 	}
 	x.conn.o.OnAnomaly(AnomalyResumed, fmt.Sprintf("%s, after event %q", x.req.Method, x.lastID))

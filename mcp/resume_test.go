@@ -169,11 +169,13 @@ func TestResumeTwo(t *testing.T) {
 func TestResumeRepeatedly(t *testing.T) {
 	overHTTP(t, func(h onHTTP) {
 		t, engine := h.T, h.engine
-		const progress = `data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`
+		progress := func(n string) string {
+			return `data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":` + n + `}}`
+		}
 		p := (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Type: stream, Raw: "id: e1\nretry: 50\ndata:\n\n"})
 		p.On("GET",
-			mcptest.Answer{Type: stream, Raw: "id: e2\nretry: 3000\n" + progress + "\n\n"}, // +50ms
-			mcptest.Answer{Type: stream, Raw: "id: e3\n" + progress + "\n\n"},              // +3s
+			mcptest.Answer{Type: stream, Raw: "id: e2\nretry: 3000\n" + progress("1") + "\n\n"}, // +50ms
+			mcptest.Answer{Type: stream, Raw: "id: e3\n" + progress("2") + "\n\n"},              // +3s
 			mcptest.Answer{Status: 503},                                 // +3s
 			mcptest.Answer{SSE: true, Cut: true},                        // +6s
 			mcptest.Answer{Type: stream, Raw: ":\n\n"},                  // +12s
@@ -182,7 +184,7 @@ func TestResumeRepeatedly(t *testing.T) {
 		)
 		var a mcptest.Anomalies
 		s := connect(t, serveHTTP(t, p, engine), mcp.Options{OnAnomaly: a.Tell})
-		r, err := s.Call(t.Context(), echo)
+		r, err := s.Call(t.Context(), mcp.Request{Method: "tools/call", Params: []byte(`{"name":"echo","_meta":{"progressToken":1}}`)})
 		if err != nil || r.Notifications != 2 || r.Progress != 2 {
 			t.Errorf("got %+v, %v", r, err)
 		}

@@ -3,7 +3,9 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
+	"time"
 )
 
 // Session is one simulated client's open connection to a server. It never
@@ -13,7 +15,8 @@ type Session struct {
 	conn       Conn
 	o          Options
 	info       Info
-	resultType bool // results carry it in the version in use
+	dialled    time.Duration // the connection was there
+	resultType bool          // results carry it in the version in use
 	post       post
 }
 
@@ -22,14 +25,22 @@ func (s *Session) Info() Info { return s.info }
 
 // Call makes one request and waits for its answer. The reply's timing and counts
 // are valid also when there is an error. Errors are *RPCError, *HTTPError,
-// *ProtocolError, *LimitError, *TransportError, *ExitError, *TimeoutError, or wrap
-// the cause of ctx. A tool's own failure is no error: see Reply.ToolError.
+// *ProtocolError, *LimitError, *TransportError, *ExitError, *TimeoutError,
+// *CancelledError, *AnswerError, or wrap the cause of ctx. A tool's own failure is
+// no error: see Reply.ToolError. When the answer asks for input, Options.Answers
+// gives it and the request is made again, within the limits of the whole.
 func (s *Session) Call(ctx context.Context, req Request) (Reply, error) {
 	reply, err := s.conn.RoundTrip(ctx, req)
 	if err != nil {
+		if s.o.ParamHeaders != nil && headersRefused(err) {
+			s.o.ParamHeaders.refused(s)
+		}
 		return reply, err
 	}
 	err = s.judge(req.Method, &reply)
+	if err != nil && errors.Is(err, errAsksInput) {
+		return s.goOn(ctx, req, reply)
+	}
 	return reply, err
 }
 
@@ -69,8 +80,8 @@ func (s *Session) speak(v Version) {
 
 // checkResultType applies the rule that an absent resultType means complete and
 // an unknown one is invalid (specification 2026-07-28, basic/index, results).
-// Neither input nor tasks are declared by this client, so that a server must not
-// ask for the one or answer with the other.
+// errAsksInput stands for input_required. Tasks are not declared by this client, so
+// that a server must not answer with one.
 func checkResultType(raw []byte) error {
 	if raw == nil || string(raw) == `"complete"` {
 		return nil
@@ -83,7 +94,7 @@ func checkResultType(raw []byte) error {
 	case "complete":
 		return nil
 	case "input_required":
-		return &ProtocolError{Kind: FaultInputRequired, Detail: "the client declared no capability for it"}
+		return errAsksInput
 	case "task":
 		return &ProtocolError{Kind: FaultTask, Detail: "the client did not declare the tasks extension"}
 	}

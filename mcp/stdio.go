@@ -76,7 +76,7 @@ func (s *Stdio) start(o *Options) (p *process, stdin io.WriteCloser, stdout io.R
 	p = &process{
 		cmd: cmd, spawn: spawn, grace: cmp.Or(s.Grace, defaultGrace), stderr: errs.r,
 		tail: tail{limit: cmp.Or(s.StderrBytes, 64<<10)}, tell: o.OnAnomaly,
-		exited: make(chan struct{}), drained: make(chan struct{}),
+		exited: make(chan struct{}), drained: make(chan struct{}), copy: o.Stderr,
 	}
 	register(p)
 	p.tasks.Go(p.drain)
@@ -108,6 +108,7 @@ type process struct {
 	grace  time.Duration
 	stderr *os.File
 	tail   tail
+	copy   io.Writer // Options.Stderr
 	tell   func(Anomaly, string)
 
 	exited  chan struct{} // closed when the process was reaped; then state is set
@@ -120,8 +121,13 @@ type process struct {
 // would stop the server.
 func (p *process) drain() {
 	defer close(p.drained)
-	if _, err := io.Copy(&p.tail, p.stderr); err != nil {
-		return // closed by stop
+	var to io.Writer = &p.tail
+	if p.copy != nil {
+		to = io.MultiWriter(&p.tail, p.copy)
+	}
+	_, _ = io.Copy(to, p.stderr) // the error says that stop has closed it
+	if f, ok := p.copy.(interface{ Flush() }); ok {
+		f.Flush()
 	}
 }
 

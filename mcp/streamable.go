@@ -33,22 +33,31 @@ func (*Streamable) Kind() string { return "http" }
 // Dial checks the configuration. The first connection is opened by the first request.
 func (s *Streamable) Dial(ctx context.Context, o Options) (Conn, error) {
 	o = o.withDefaults()
-	u, err := parseURL(s.URL)
+	e, name, _, err := s.newEngine(&o)
 	if err != nil {
 		return nil, err
 	}
-	header, err := s.header(u, &o)
+	return newHTTPConn(ctx, e, name, o), nil
+}
+
+// newEngine checks the configuration and returns an engine for messages to the URL.
+func (s *Streamable) newEngine(o *Options) (engine, Engine, *url.URL, error) {
+	u, err := parseURL(s.URL)
 	if err != nil {
-		return nil, err
+		return nil, "", nil, err
+	}
+	header, err := s.header(u, o)
+	if err != nil {
+		return nil, "", nil, err
 	}
 	name, err := s.chooseEngine(u, header)
 	if err != nil {
-		return nil, err
+		return nil, "", nil, err
 	}
 	if name == EngineStd {
-		return newHTTPConn(ctx, newNetEngine(u, header, s, &o), name, o), nil
+		return newNetEngine(u, header, s, o), name, u, nil
 	}
-	return newHTTPConn(ctx, newFastEngine(u, header, s, &o), name, o), nil
+	return newFastEngine(u, header, s, o), name, u, nil
 }
 
 func parseURL(text string) (*url.URL, error) {

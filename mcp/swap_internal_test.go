@@ -101,7 +101,7 @@ func TestSwapWithoutAnswer(t *testing.T) {
 			if !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
-			if op, ok := errors.AsType[*net.OpError](err); test.want != io.EOF && (!ok || op.Op != "read") {
+			if op, ok := errors.AsType[*net.OpError](err); !errors.Is(test.want, io.EOF) && (!ok || op.Op != "read") {
 				t.Errorf("the error is no *net.OpError of a read: %#v", err)
 			}
 		})

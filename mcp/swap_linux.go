@@ -48,15 +48,14 @@ func newSwapper(c net.Conn) *swapper {
 func (s *swapper) swap(out, in []byte) (wrote, read int, err error) {
 	s.out, s.in = out, in
 	s.asked, s.wrote, s.read, s.errno = false, 0, 0, 0
-	waited := s.raw.Read(s.turn)
+	if s.raw.Read(s.turn) != nil {
+		s.read = 0 // a limit or the end of the connection came while it waited
+	}
 	s.out, s.in = nil, nil
 	if s.errno != 0 {
-		return s.wrote, s.read, os.NewSyscallError(s.op, s.errno)
+		err = os.NewSyscallError(s.op, s.errno)
 	}
-	if waited != nil {
-		return s.wrote, 0, nil // a limit or the end of the connection
-	}
-	return s.wrote, s.read, nil
+	return s.wrote, s.read, err
 }
 
 // pass is called when the poller is armed and then whenever the socket may have
@@ -76,13 +75,12 @@ func (s *swapper) pass(fd uintptr) bool {
 func (s *swapper) call(op string, trap, fd uintptr, b []byte) int {
 	for {
 		n, errno := transfer(trap, fd, b)
-		switch errno {
-		case 0:
+		switch {
+		case errno == 0:
 			return n
-		case syscall.EINTR:
-		case syscall.EAGAIN:
+		case errno == syscall.EAGAIN:
 			return -1
-		default:
+		case errno != syscall.EINTR:
 			s.op, s.errno = op, errno
 			return 0
 		}

@@ -30,6 +30,16 @@ func Versions() []Version {
 // Known reports whether v is one of Versions.
 func (v Version) Known() bool { return slices.Contains(Versions(), v) }
 
+// Era is modern for versions in which each request describes itself, and legacy for
+// those in which a session opens with initialize (specification 2026-07-28,
+// basic/versioning, terminology).
+func (v Version) Era() string {
+	if v.Features().Handshake {
+		return "legacy"
+	}
+	return "modern"
+}
+
 // ParseVersion returns the known version named s. The error lists the known ones.
 func ParseVersion(s string) (Version, error) {
 	if v := Version(s); v.Known() {
@@ -150,6 +160,19 @@ var methods = map[string]versionSet{
 	"notifications/tasks/status":       in2511,
 }
 
+// Methods lists the methods of the requests that a client can make in one version
+// or another, sorted.
+func Methods() []string {
+	var out []string
+	for method := range methods {
+		if !strings.HasPrefix(method, "notifications/") {
+			out = append(out, method)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Has reports whether the client may send method in this version. Methods that
 // no version defines (a vendor's own) are the caller's business: true.
 func (f Features) Has(method string) bool {
@@ -175,3 +198,22 @@ var serverNotifications = map[string]versionSet{
 func (f Features) knowsNotification(method string) bool {
 	return serverNotifications[method]&f.bit != 0
 }
+
+// serverRequests lists in which versions a server may ask the client for what: by
+// a request of its own up to 2025-11-25, within a result in 2026-07-28.
+var serverRequests = map[string]versionSet{
+	"ping":                   inLegacy,
+	"roots/list":             inAll,
+	"sampling/createMessage": inAll,
+	"elicitation/create":     in2506 | in2511 | in2607,
+}
+
+func (f Features) knowsQuestion(method string) bool { return serverRequests[method]&f.bit != 0 }
+
+// richQuestions reports whether elicitation has modes and sampling may offer
+// tools; before, a member of that name means nothing.
+func (f Features) richQuestions() bool { return f.bit&(in2511|in2607) != 0 }
+
+// asksByResult lists the requests whose results may ask for input where they do
+// that at all (specification 2026-07-28, basic/patterns/mrtr, supported requests).
+var asksByResult = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}

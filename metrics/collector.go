@@ -37,6 +37,7 @@ type Collector struct {
 	err         error // the first error of a sink
 	totals      totals
 	seconds     seconds
+	gauges      []Gauges // the latest reading, by group
 }
 
 // sink is a Sink with the abilities found by type assertion.
@@ -44,6 +45,7 @@ type sink struct {
 	Sink
 	intervals IntervalSink // nil when it takes none
 	load      LoadSink
+	gauges    GaugeSink
 	failed    bool
 }
 
@@ -58,8 +60,10 @@ func NewCollector(cfg CollectorConfig) *Collector {
 	for _, s := range cfg.Sinks {
 		intervals, _ := s.(IntervalSink)
 		load, _ := s.(LoadSink)
-		c.sinks = append(c.sinks, sink{Sink: s, intervals: intervals, load: load})
+		gauges, _ := s.(GaugeSink)
+		c.sinks = append(c.sinks, sink{Sink: s, intervals: intervals, load: load, gauges: gauges})
 	}
+	c.gauges = make([]Gauges, len(cfg.Catalog.Groups))
 	c.snapshot.Store(&Snapshot{Groups: make([]Gauges, len(cfg.Catalog.Groups))})
 	return c
 }
@@ -67,7 +71,11 @@ func NewCollector(cfg CollectorConfig) *Collector {
 // Record takes one sample, which reaches the sinks within about 100 ms. It
 // never drops one: when the collector is so far behind that no slab is free,
 // it waits, and the run is unsound. Safe for concurrent use; not after Close.
-func (c *Collector) Record(s Sample) { c.stream.put(&s) }
+func (c *Collector) Record(s Sample) { c.stream.put([]Sample{s}) }
+
+// RecordAll is Record for several samples of one session, in order, at the price
+// of little more than one: most of it is to fetch the memory they go to.
+func (c *Collector) RecordAll(some []Sample) { c.stream.put(some) }
 
 // StartClock says when offset 0 was; without it no second ends before Close. A
 // later call moves it, as one who replays a run does to let seconds end.
@@ -176,14 +184,31 @@ func (c *Collector) fail(what string, err error) {
 func (c *Collector) tick(now time.Time) {
 	if c.clock.Load() != nil {
 		elapsed := c.elapsed(now)
+		c.readGauges(elapsed)
 		if c.seconds.due(elapsed) {
-			c.seconds.readGauges(int64(elapsed/time.Second) - 1)
+			c.seconds.readGauges(int64(elapsed/time.Second)-1, c.gauges)
 		}
 		c.flush(int64(elapsed/time.Second) - secondsOpen)
 	}
 	if k := int64((now.Sub(c.base()) - publishDelay + publishPeriod) / publishPeriod); k != c.lastPublish {
 		c.lastPublish = k
 		c.publish(now)
+	}
+}
+
+// readGauges takes a new reading and hands it to the sinks. That of the end of
+// a second is the one that its load rows are made of.
+func (c *Collector) readGauges(elapsed time.Duration) {
+	if c.cfg.Gauges == nil {
+		return
+	}
+	for g := range c.gauges {
+		c.gauges[g] = c.cfg.Gauges(g)
+	}
+	for i := range c.sinks {
+		if s := &c.sinks[i]; s.gauges != nil {
+			c.call(s, "write gauges", func(s *sink) error { return s.gauges.WriteGauges(elapsed, c.gauges) })
+		}
 	}
 }
 
@@ -208,7 +233,8 @@ func (c *Collector) finish() error {
 	now := time.Now()
 	if c.clock.Load() != nil {
 		// The second that has just ended, or the one that is cut short.
-		c.seconds.readGauges(int64((c.elapsed(now) - 1) / time.Second))
+		c.readGauges(c.elapsed(now))
+		c.seconds.readGauges(int64((c.elapsed(now)-1)/time.Second), c.gauges)
 	}
 	c.flush(c.seconds.end())
 	c.publish(now)

@@ -198,6 +198,39 @@ func TestLoadRowsAreDifferencesOfTheGauges(t *testing.T) {
 	})
 }
 
+// TestGaugesReachTheSinkTenTimesASecond: the readings in between tell, after a
+// kill, what the load rows do not say yet, and the last is what they add up to.
+func TestGaugesReachTheSinkTenTimesASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := &oracleSink{start: time.Now()}
+		t0 := time.Now()
+		gauges := func(int) metrics.Gauges { return metrics.Gauges{Intended: int64(time.Since(t0) / time.Millisecond)} }
+		c, stop := startCollector(t, metrics.CollectorConfig{Catalog: benchCatalog(), Sinks: []metrics.Sink{sink}, Gauges: gauges})
+		c.StartClock(t0)
+		time.Sleep(2550 * time.Millisecond)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		var want, got []int64
+		for at := int64(100); at <= 2500; at += 100 {
+			want = append(want, at)
+		}
+		want = append(want, 2550)
+		sum := int64(0)
+		for _, r := range sink.load {
+			sum += r.Intended
+		}
+		for i, at := range sink.gaugesAt {
+			if got = append(got, sink.gauges[i].Intended); at.Milliseconds() != got[i] {
+				t.Errorf("the reading of %v says %d", at, got[i])
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" || sum != 2550 {
+			t.Errorf("the load rows add up to %d, want 2550; readings in ms (-want +got):\n%s", sum, diff)
+		}
+	})
+}
+
 // TestMissedGaugeReadingsLoseNothing has a sink that blocks for some seconds.
 func TestMissedGaugeReadingsLoseNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

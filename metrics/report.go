@@ -25,6 +25,7 @@ type RunInfo struct {
 	SessionOpened    bool
 	Closed, Reopened int64 // sessions; see SessionsSummary
 	Anomalies        map[string]int64
+	ServerRequests   []ServerRequestSummary
 	CPU              time.Duration // used by this process, user and system
 	MaxGCPause       time.Duration
 	ThrottledShare   float64     // share of the seconds with cgroup throttling, 0 to 1
@@ -33,6 +34,9 @@ type RunInfo struct {
 	// failed and a run without any session are found without it.
 	Err    error
 	Signal syscall.Signal // that stopped the run; 0 is none
+	// CutOff says that the run did not come to its end, as after a kill: what it
+	// was waiting for is known only as interrupted iterations.
+	CutOff bool
 }
 
 // Summary returns the final figures of the measured phase. It is called after
@@ -52,7 +56,8 @@ func (c *Collector) Summary(info RunInfo) *Summary {
 		Targets: c.targets(), Sessions: c.sessions(&info), Iterations: c.iterations(),
 		Requests: requests, Steps: steps, Checks: c.checks(),
 		Thresholds: c.evaluate(thresholds, duration), Anomalies: nonNil(maps.Clone(info.Anomalies)),
-		Errors: c.totals.errors.summaries(c.cfg.Catalog), Load: c.load(duration, info.MeasuredEnd),
+		ServerRequests: info.ServerRequests,
+		Errors:         c.totals.errors.summaries(c.cfg.Catalog), Load: c.load(duration, info.MeasuredEnd),
 		Soundness: c.soundness(&info), Servers: []ServerSummary{},
 	}
 	s.Trials = []TrialSummary{{
@@ -195,8 +200,10 @@ func (c *Collector) checks() []CheckSummary {
 
 func (c *Collector) soundness(info *RunInfo) Soundness {
 	var lateness, latency distribution
+	var interrupted int64
 	for i := range c.totals.groups {
 		lateness.merge(&c.totals.groups[i].lateness)
+		interrupted += c.totals.groups[i].outcomes[IterInterrupted]
 	}
 	for i := range c.totals.steps {
 		if c.cfg.Catalog.Groups[c.cfg.Catalog.Steps[i].Group].Open {
@@ -206,6 +213,7 @@ func (c *Collector) soundness(info *RunInfo) Soundness {
 	verdict, reasons := SoundnessFacts{
 		LatenessP99: lateness.quantile(99), LatencyP50: latency.quantile(50),
 		SlabWaits: c.stream.waits.Load(), ClientErrors: c.totals.clientErrors, ThrottledShare: info.ThrottledShare,
+		CutOff: info.CutOff, Interrupted: interrupted,
 	}.Judge()
 	return Soundness{
 		Verdict: verdict, Reasons: reasons, Lateness: lateness.quantiles(nil),

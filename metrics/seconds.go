@@ -143,29 +143,26 @@ func (row *Interval) add(s *Sample) {
 // due reports whether a second has ended for which the gauges were not read.
 func (w *seconds) due(elapsed time.Duration) bool { return int64(elapsed/time.Second)-1 > w.read }
 
-// readGauges reads the gauges for the second i. What changed since the last
-// reading is counted in it, also when readings in between were missed.
-func (w *seconds) readGauges(i int64) {
+// readGauges takes the reading at the end of the second i. What changed since
+// the last one is counted in it, also when readings in between were missed.
+func (w *seconds) readGauges(i int64, now []Gauges) {
 	i = max(i, w.read, 0)
 	for gap := max(w.read+1, w.next); gap < i; gap++ {
-		w.endSecond(gap, false)
+		w.endSecond(gap, now, false)
 	}
-	w.endSecond(i, true)
+	w.endSecond(i, now, true)
 	w.read = i
 }
 
 // endSecond notes for a second how the gauges stand and, when counted, what
 // changed since they were last counted.
-func (w *seconds) endSecond(i int64, counted bool) {
+func (w *seconds) endSecond(i int64, readings []Gauges, counted bool) {
 	sec := w.second(max(i, w.next))
 	if sec.ended == nil {
 		sec.ended = make([]gaugeStep, len(w.last))
 	}
 	for g := range w.last {
-		var now Gauges
-		if w.cfg.Gauges != nil {
-			now = w.cfg.Gauges(g)
-		}
+		now := readings[g]
 		w.wanted[g] = max(w.wanted[g], now.SessionsWanted)
 		step := &sec.ended[g]
 		step.now = now

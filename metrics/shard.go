@@ -51,28 +51,32 @@ func newStream(limit int) *stream {
 	return st
 }
 
-// put adds one sample. Safe for concurrent use.
-func (st *stream) put(s *Sample) {
-	key := uint64(s.Session)
-	if s.Kind == KindIteration && s.Session == NoSession {
-		key = s.Iteration // dropped arrivals have no session
+// put adds samples of one session, at least one. Safe for concurrent use.
+func (st *stream) put(some []Sample) {
+	key := uint64(some[0].Session)
+	if some[0].Kind == KindIteration && some[0].Session == NoSession {
+		key = some[0].Iteration // dropped arrivals have no session
 	}
 	sh := &st.shards[key%uint64(len(st.shards))]
-	for {
+	for len(some) > 0 {
 		sh.mu.Lock()
-		if b := sh.slab; b != nil {
-			b.samples = append(b.samples, *s)
-			if len(b.samples) < slabSamples {
-				sh.mu.Unlock()
-				return
-			}
-			sh.slab = nil
+		b := sh.slab
+		if b == nil {
 			sh.mu.Unlock()
-			st.full <- b
-			return
+			st.refill(sh)
+			continue
+		}
+		n := min(len(some), slabSamples-len(b.samples))
+		b.samples = append(b.samples, some[:n]...)
+		some = some[n:]
+		full := len(b.samples) == slabSamples
+		if full {
+			sh.slab = nil
 		}
 		sh.mu.Unlock()
-		st.refill(sh)
+		if full {
+			st.full <- b
+		}
 	}
 }
 

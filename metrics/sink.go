@@ -25,6 +25,14 @@ type LoadSink interface {
 	WriteLoad(rows []LoadRow) error
 }
 
+// GaugeSink is implemented by sinks that also take the gauges of all groups as
+// they are read, ten times a second from the start of the clock on: what is
+// known of work that has left no sample yet. at is the offset of the reading;
+// groups is valid during the call.
+type GaugeSink interface {
+	WriteGauges(at time.Duration, groups []Gauges) error
+}
+
 // Interval holds one second of one step, protocol version, phase and outcome
 // class. Second counts from the start of the clock, by the End of the samples;
 // everything before the clock started is second -1. A sample that arrives when
@@ -80,7 +88,7 @@ type Gauges struct {
 type CollectorConfig struct {
 	Catalog *Catalog
 	Sinks   []Sink
-	// Gauges is read a few times a second for each group, by the collector's
+	// Gauges is read ten times a second for each group, by the collector's
 	// goroutine; nil leaves the load rows without them.
 	Gauges func(group int) Gauges
 	// Warmup is the length of the warm-up phase.

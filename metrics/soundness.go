@@ -31,6 +31,10 @@ type SoundnessFacts struct {
 	SlabWaits      int64         // times that a worker waited for a free slab
 	ClientErrors   int64         // outcomes client_error
 	ThrottledShare float64       // share of the seconds with cgroup throttling, 0 to 1
+	// CutOff says that the run did not come to its end: what it was waiting for
+	// then is missing in all figures. Interrupted is the number of such iterations.
+	CutOff      bool
+	Interrupted int64
 }
 
 // Judge returns sound, doubtful or unsound, and a sentence for each reason.
@@ -46,6 +50,10 @@ func (f SoundnessFacts) Judge() (verdict string, reasons []string) {
 		verdict = Doubtful
 		reasons = append(reasons, fmt.Sprintf("arrivals were released late: p99 %s, more than %s", short(late), short(doubtful)))
 	}
+	if f.CutOff {
+		verdict = Unsound
+		reasons = append(reasons, fmt.Sprintf("the run was cut off: %s due or under way without a known end", iterationCount(f.Interrupted)))
+	}
 	if n := f.SlabWaits; n > 0 {
 		verdict = Unsound
 		reasons = append(reasons, fmt.Sprintf("recording could not keep up: work waited for it %s", times(n)))
@@ -59,6 +67,13 @@ func (f SoundnessFacts) Judge() (verdict string, reasons []string) {
 		reasons = append(reasons, fmt.Sprintf("requests or dials failed by our own fault (client_error) %s", times(n)))
 	}
 	return verdict, reasons
+}
+
+func iterationCount(n int64) string {
+	if n == 1 {
+		return "1 iteration was"
+	}
+	return fmt.Sprintf("%d iterations were", n)
 }
 
 func times(n int64) string {

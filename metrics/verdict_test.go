@@ -64,6 +64,8 @@ func TestJudge(t *testing.T) {
 		{"slab wait", metrics.SoundnessFacts{SlabWaits: 1}, "unsound", []string{"recording could not keep up: work waited for it once"}},
 		{"5% throttled", metrics.SoundnessFacts{ThrottledShare: 0.05}, "sound", nil},
 		{"6% throttled", metrics.SoundnessFacts{ThrottledShare: 0.06}, "unsound", []string{"the CPU limit of this machine's control group throttled us in 6% of the seconds"}},
+		{"cut off", metrics.SoundnessFacts{CutOff: true, Interrupted: 7}, "unsound", []string{"the run was cut off: 7 iterations were due or under way without a known end"}},
+		{"cut off with one", metrics.SoundnessFacts{CutOff: true, Interrupted: 1}, "unsound", []string{"the run was cut off: 1 iteration was due or under way without a known end"}},
 		{"client errors", metrics.SoundnessFacts{ClientErrors: 2}, "unsound", []string{"requests or dials failed by our own fault (client_error) 2 times"}},
 		{
 			"several",

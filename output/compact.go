@@ -6,28 +6,43 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 )
 
 // compactor turns sealed segments into Parquet parts in a goroutine of its own.
 type compactor struct {
-	queue chan int // sealed segments; closed by close
+	queue chan sealed // closed by close
 	err   atomic.Pointer[error]
 	done  chan struct{}
 	block tableBlock
 }
 
+// sealed is a segment that is complete.
+type sealed struct {
+	number  int
+	records uint32 // that it must have
+}
+
+// errDamaged says that rows which had been recorded could not be read again.
+var errDamaged = errors.New("the journal was damaged")
+
 // startCompactor starts the goroutine; close ends it.
 func startCompactor(folder, runID string, backlog int, step func(string) error) *compactor {
-	c := &compactor{queue: make(chan int, backlog), done: make(chan struct{})}
+	c := &compactor{queue: make(chan sealed, backlog), done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
-		for number := range c.queue {
+		for segment := range c.queue {
 			if c.failed() != nil {
 				continue // the segment stays in the journal
 			}
-			if _, err := compactSegment(folder, runID, number, &c.block, nil, step); err != nil {
-				err = fmt.Errorf("compact journal segment %d: %w", number, err)
+			out, err := compactSegment(folder, runID, segment, &c.block, nil, step)
+			if err == nil && out.damaged() {
+				lost := out.damage.LostRecords + int64(segment.records) - int64(min(out.records, segment.records))
+				err = fmt.Errorf("%w: %d of %d records cannot be read", errDamaged, lost, segment.records)
+			}
+			if err != nil {
+				err = fmt.Errorf("compact journal segment %d: %w", segment.number, err)
 				c.err.Store(&err)
 			}
 		}
@@ -44,9 +59,9 @@ func (c *compactor) failed() error {
 }
 
 // offer hands over a sealed segment unless too many wait already.
-func (c *compactor) offer(number int) bool {
+func (c *compactor) offer(segment sealed) bool {
 	select {
-	case c.queue <- number:
+	case c.queue <- segment:
 		return true
 	default:
 		return false
@@ -54,7 +69,7 @@ func (c *compactor) offer(number int) bool {
 }
 
 // wait hands over a sealed segment when there is room for it.
-func (c *compactor) wait(number int) { c.queue <- number }
+func (c *compactor) wait(segment sealed) { c.queue <- segment }
 
 // close waits for the segments handed over.
 func (c *compactor) close() error {
@@ -70,23 +85,32 @@ func (c *compactor) close() error {
 //
 // A kill at any moment loses nothing and doubles nothing: until the segment is
 // removed, doing it again replaces the same parts.
-func compactSegment(folder, runID string, number int, block *tableBlock, fallback *journalMeta, step func(string) error) (compacted, error) {
-	path := filepath.Join(folder, journalFolder, segmentName(number))
-	t := &segmentTables{folder: folder, number: number, runID: runID, block: block, step: step}
+func compactSegment(folder, runID string, segment sealed, block *tableBlock, fallback *journalMeta, step func(string) error) (compacted, error) {
+	path := filepath.Join(folder, journalFolder, segmentName(segment.number))
+	t := &segmentTables{folder: folder, number: segment.number, runID: runID, block: block, step: step}
 	defer t.end()
+	out, err := t.compact(path, segment, fallback)
+	if isFull(err) {
+		t.discard() // so that what says that the disk is full finds room
+	}
+	return out, err
+}
+
+func (t *segmentTables) compact(path string, segment sealed, fallback *journalMeta) (compacted, error) {
 	if fallback != nil {
 		if err := t.use(fallback); err != nil {
 			return compacted{}, err
 		}
 	}
 	out, err := t.replay(path)
+	out.must = segment.records
 	if err != nil {
 		return out, err
 	}
 	if out.frames == 0 {
 		return out, errNoFrames
 	}
-	if number == 0 {
+	if segment.number == 0 {
 		if err := t.openAll(); err != nil {
 			return out, err
 		}
@@ -115,15 +139,20 @@ var (
 
 // compacted is what came of a segment.
 type compacted struct {
-	rows   TableRows
-	frames int
-	damage damage
+	rows    TableRows
+	frames  int
+	records uint32 // up to the last whole frame
+	must    uint32 // records that there must be
+	damage  damage
 }
 
-// retire removes a segment whose parts are complete. One of which something
-// could not be read in the middle is kept under another name.
+// damaged reports whether something that was in the segment could not be read.
+func (c *compacted) damaged() bool { return c.damage.Gaps > 0 || c.records < c.must }
+
+// retire removes a segment whose parts are complete. A damaged one is kept
+// under another name.
 func (c *compacted) retire(path string) error {
-	if c.damage.Gaps > 0 {
+	if c.damaged() {
 		return setAside(path)
 	}
 	if err := os.Remove(path); err != nil {
@@ -140,9 +169,9 @@ func (t *segmentTables) replay(path string) (compacted, error) {
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	var out compacted
-	for {
+	for ; ; runtime.Gosched() {
 		f, err := r.next()
-		out.damage = r.damage
+		out.damage, out.records = r.damage, r.expect
 		if errors.Is(err, io.EOF) {
 			return out, nil
 		}

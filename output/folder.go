@@ -8,6 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -39,6 +42,9 @@ func NewRunID() string {
 type Folder struct {
 	path string
 	lock *os.File // held from NewParquet to the last WriteRun, or nil
+	// damaged are files of the journal that stay, under another name, when the
+	// rest of it goes.
+	damaged []string
 }
 
 // Create makes the folder DIR/RUN_ID with all its parents and proves that
@@ -67,8 +73,8 @@ func Create(dir, runID string) (*Folder, error) {
 // Path returns the folder's path: DIR/RUN_ID, relative when DIR was.
 func (f *Folder) Path() string { return f.path }
 
-// WriteRun writes run.json. It is called at the start and again at the end;
-// the later call replaces the file whole. With EndedAt set it is the last word
+// WriteRun writes run.json. It is called at the start, after NewParquet, and
+// again at the end; the later call replaces the file whole. With EndedAt set it is the last word
 // about the run: the lock that NewParquet took is given up, and the journal is
 // removed unless a segment is left that could not be compacted. It then comes
 // after Parquet.Close, WriteRuns and WriteSummary, so that a kill before it
@@ -105,10 +111,13 @@ func (f *Folder) write(name string, data []byte) error {
 	if err != nil {
 		return writeError(path, err)
 	}
-	if _, err := file.Write(data); err != nil {
-		return writeError(path, errors.Join(err, file.Close()))
+	if _, err = file.Write(data); err != nil {
+		err = errors.Join(err, file.Close())
+	} else {
+		err = publish(file, path)
 	}
-	if err := publish(file, path); err != nil {
+	if err != nil {
+		_ = os.Remove(path + partialSuffix) // it is of no use to anybody
 		return writeError(path, err)
 	}
 	return nil
@@ -149,14 +158,25 @@ func syncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// writeError names path once: what the system says names the unfinished file too.
+// unwritableError is a file that could not be written. What the system says names
+// the unfinished file too, so path is named once.
+type unwritableError struct {
+	path string
+	err  error
+}
+
+func (e *unwritableError) Error() string {
+	return fmt.Sprintf("write %s: %v%s", e.path, e.err, advice(e.err))
+}
+func (e *unwritableError) Unwrap() error { return e.err }
+
 func writeError(path string, err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	} else if e, ok := errors.AsType[*os.LinkError](err); ok {
 		err = e.Err
 	}
-	return fmt.Errorf("write %s: %w%s", path, err, advice(err))
+	return &unwritableError{path, err}
 }
 
 // folderError names the part of path that is in the way, when one is.
@@ -180,6 +200,12 @@ func folderError(path string, err error) error {
 	return fmt.Errorf("create results folder %s: %w%s", path, err, advice(err))
 }
 
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+func isReadOnly(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+}
+
 // advice says what can be done about err, or nothing.
 func advice(err error) string {
 	switch {
@@ -187,7 +213,7 @@ func advice(err error) string {
 		return ": name a folder that you may write with -o"
 	case errors.Is(err, syscall.EROFS):
 		return ": name a folder on a file system that can be written with -o"
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case isFull(err):
 		return ": free some space, or name a folder elsewhere with -o"
 	}
 	return ""
@@ -195,9 +221,9 @@ func advice(err error) string {
 
 // TableBytes returns the size of the complete parts of a table.
 func (f *Folder) TableBytes(table string) (int64, error) {
-	parts, err := filepath.Glob(filepath.Join(f.path, table, "agent=*", "part-*.parquet"))
+	parts, err := listParts(f.path, table, "")
 	if err != nil {
-		return 0, fmt.Errorf("list parts of %s: %w", table, err)
+		return 0, err
 	}
 	var total int64
 	for _, part := range parts {
@@ -208,4 +234,43 @@ func (f *Folder) TableBytes(table string) (int64, error) {
 		total += info.Size()
 	}
 	return total, nil
+}
+
+// listParts lists the parts of a table, of all agents, in the order of their
+// numbers; with the suffix of unfinished files, those.
+func listParts(folder, table, suffix string) ([]string, error) {
+	agents, err := os.ReadDir(filepath.Join(folder, table))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list parts of %s: %w", table, err)
+	}
+	var parts []string
+	for _, agent := range agents {
+		if !agent.IsDir() || !strings.HasPrefix(agent.Name(), "agent=") {
+			continue
+		}
+		dir := filepath.Join(folder, table, agent.Name())
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, fmt.Errorf("list parts of %s: %w", table, err)
+		}
+		for _, file := range files {
+			if name, ok := strings.CutSuffix(file.Name(), suffix); ok && partNumber(name) >= 0 {
+				parts = append(parts, filepath.Join(dir, file.Name()))
+			}
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b string) int {
+		return partNumber(strings.TrimSuffix(a, suffix)) - partNumber(strings.TrimSuffix(b, suffix))
+	})
+	return parts, nil
+}
+
+// partNumber is -1 for a file that is no part of ours.
+func partNumber(path string) int {
+	digits, prefix := strings.CutPrefix(filepath.Base(path), "part-")
+	digits, suffix := strings.CutSuffix(digits, ".parquet")
+	if n, err := strconv.Atoi(digits); err == nil && prefix && suffix && n >= 0 {
+		return n
+	}
+	return -1
 }

@@ -18,8 +18,8 @@ const (
 	// connectsName is a segment of its own for samples of kind connect. They
 	// make no row, so it lives until the run has its summary.
 	connectsName = "connects.wal"
-	// maxConnectBytes bounds it: 700,000 attempts. Later ones are missing in the
-	// summary of a run that is killed.
+	// maxConnectBytes bounds it: some 400,000 attempts. Later ones are only counted:
+	// the summary of a run that is killed then lacks them, and says so.
 	maxConnectBytes = 64 << 20
 	// maxFrameBytes is where a frame ends and a new one begins in the same write.
 	maxFrameBytes = 1 << 20
@@ -111,6 +111,7 @@ type journal struct {
 
 	segment  *segment // nil between segments
 	connects *segment
+	marks    marker
 	frames   frameBuilder
 	err      error // the first failure
 
@@ -139,7 +140,8 @@ func startJournal(c ParquetConfig) (*journal, error) {
 	if backlog <= 0 {
 		backlog = defaultBacklog
 	}
-	if err := c.Folder.lockRun(); err != nil {
+	j.marks = marker{journal: j, mark: mark{runID: c.RunID}, keep: backlog + maxSegmentsOver}
+	if err := c.Folder.lockRun(lockOfRun); err != nil {
 		return nil, err
 	}
 	if err := j.openFirst(); err != nil {
@@ -149,18 +151,26 @@ func startJournal(c ParquetConfig) (*journal, error) {
 	return j, nil
 }
 
-// openFirst begins the first segment and that of the connects, with the
-// metadata as far as they are known.
+// openFirst begins the marks, the connects and the first segment, with the
+// metadata as far as they are known. The caller writes run.json after it: where
+// there is a run.json, there was a journal with all of these.
 func (j *journal) openFirst() error {
-	var err error
-	if j.connects, err = j.open(connectsName); err != nil {
-		return err
+	err := j.marks.begin(0)
+	if err == nil {
+		j.connects, err = j.open(connectsName)
 	}
-	if err := j.describe(j.connects); err != nil {
-		return errors.Join(err, j.connects.file.Close())
+	if err == nil {
+		err = j.describe(j.connects)
 	}
-	if j.segment, err = j.open(segmentName(0)); err == nil {
+	if err == nil {
+		j.segment, err = j.open(segmentName(0))
+	}
+	if err == nil {
 		err = j.describe(j.segment)
+	}
+	if err == nil {
+		j.marks.wrote(j.segment, 0)
+		err = j.marks.write()
 	}
 	if err != nil {
 		return errors.Join(err, j.closeFiles())
@@ -208,6 +218,9 @@ func (j *journal) begin() error {
 	}
 	if j.segment == nil {
 		j.meta.Segment++
+		if j.err = j.marks.begin(j.meta.Segment); j.err != nil {
+			return j.err
+		}
 		if j.segment, j.err = j.open(segmentName(j.meta.Segment)); j.err != nil {
 			return j.err
 		}
@@ -238,9 +251,11 @@ func (j *journal) commit(rows int) error {
 	if j.err != nil {
 		return j.err
 	}
+	from := j.segment.bytes
 	if j.err = j.segment.append(&j.frames); j.err != nil {
 		return j.err
 	}
+	j.marks.wrote(j.segment, from)
 	j.segment.rows += rows
 	if j.segment.rows >= j.segmentRows || j.segment.bytes >= j.segmentBytes {
 		j.err = j.seal()
@@ -255,12 +270,13 @@ func (j *journal) seal() error {
 	if err := s.file.Close(); err != nil {
 		return writeError(s.path, err)
 	}
-	if j.compactor.offer(j.meta.Segment) {
+	done := sealed{number: j.meta.Segment, records: s.records}
+	if j.compactor.offer(done) {
 		return nil
 	}
 	j.waits.Add(1)
 	began := time.Now()
-	j.compactor.wait(j.meta.Segment)
+	j.compactor.wait(done)
 	j.waited.Add(int64(time.Since(began)))
 	return nil
 }
@@ -291,17 +307,21 @@ func (j *journal) write(batch []metrics.Sample) error {
 
 // writeConnects writes the samples of batch that make no row.
 func (j *journal) writeConnects(batch []metrics.Sample) error {
-	if j.connects.bytes >= maxConnectBytes {
-		return nil
-	}
+	full := j.connects.bytes >= maxConnectBytes
 	j.frames.reset(j.connects.records)
 	for i := range batch {
-		if batch[i].Kind == metrics.KindConnect {
+		switch {
+		case batch[i].Kind != metrics.KindConnect:
+		case full:
+			j.marks.mark.unjournalled++
+		default:
 			j.frames.begin()
 			j.frames.buf = appendSample(j.frames.buf, &batch[i])
 		}
 	}
-	j.err = j.connects.append(&j.frames)
+	if !full {
+		j.err = j.connects.append(&j.frames)
+	}
 	return j.err
 }
 
@@ -331,19 +351,24 @@ func (j *journal) writeLoad(rows []metrics.LoadRow) error {
 	return j.commit(len(rows))
 }
 
+func (j *journal) writeGauges(at time.Duration, groups []metrics.Gauges) error {
+	if j.err == nil {
+		j.err = j.marks.read(at, groups)
+	}
+	return j.err
+}
+
 // close seals the last segment and waits until all are compacted. After a
 // failure of the journal what it holds is compacted all the same.
 func (j *journal) close() error {
 	if j.err == nil && !j.begun {
 		_ = j.begin() // nothing was recorded; the error is in j.err
-		if j.err == nil {
-			j.err = j.segment.append(&j.frames)
-		}
+		_ = j.commit(0)
 	}
 	s := j.segment
 	err := j.closeFiles()
 	if s != nil {
-		j.compactor.wait(j.meta.Segment)
+		j.compactor.wait(sealed{number: j.meta.Segment, records: s.records})
 	}
 	compactErr := j.compactor.close()
 	if errors.Is(j.err, compactErr) {
@@ -363,5 +388,5 @@ func (j *journal) closeFiles() error {
 		}
 	}
 	j.segment, j.connects = nil, nil
-	return errors.Join(errs...)
+	return errors.Join(append(errs, j.marks.close())...)
 }

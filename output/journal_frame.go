@@ -26,6 +26,8 @@ const (
 	frameMagic     = "\xf7MJ1"
 	frameHeader    = 20
 	frameCRCOffset = 16
+	// maxPayload is more than any frame has. A length beyond it is damaged.
+	maxPayload = 64 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -62,10 +64,31 @@ type frame struct {
 
 // damage is what a frameReader could not read.
 type damage struct {
-	Gaps        int   // places at which frames were damaged, with good ones after them
-	LostRecords int64 // records of the frames in the gaps
-	LostBytes   int64 // in the gaps
-	TornBytes   int64 // after the last good frame: a write that did not come to its end
+	// Gaps is the number of places where bytes were damaged. LostRecords is what
+	// the frames there held, as far as that can be told, LostBytes their size.
+	Gaps                   int
+	LostRecords, LostBytes int64
+	// TornBytes were after the last good frame, where a write did not come to its
+	// end.
+	TornBytes int64
+	places    []place // the first of the gaps
+}
+
+// maxPlaces bounds the places that are kept of each file.
+const maxPlaces = 100
+
+// place is one gap.
+type place struct {
+	at, bytes, records int64
+}
+
+func (d *damage) gap(at, size, records int64) {
+	d.Gaps++
+	d.LostBytes += size
+	d.LostRecords += records
+	if len(d.places) < maxPlaces {
+		d.places = append(d.places, place{at, size, records})
+	}
 }
 
 // frameReader reads the frames of a segment, whatever bytes it holds. It
@@ -110,9 +133,7 @@ func (r *frameReader) next() (frame, error) {
 		switch {
 		case err == nil && f.first >= r.expect:
 			if at > from {
-				r.damage.Gaps++
-				r.damage.LostBytes += at - from
-				r.damage.LostRecords += int64(f.first - r.expect)
+				r.damage.gap(from, at-from, int64(f.first-r.expect))
 			}
 			r.at = at + int64(frameHeader+len(f.payload))
 			r.expect = f.first + f.count
@@ -124,11 +145,46 @@ func (r *frameReader) next() (frame, error) {
 			return frame{}, err
 		}
 		if at < 0 {
-			r.damage.TornBytes += r.size - from
-			r.at = r.size
+			if err := r.end(from); err != nil {
+				return frame{}, err
+			}
 			return frame{}, io.EOF
 		}
 	}
+}
+
+// zeroTail is how many zeros at the end of a file are taken for what a file
+// system leaves there after a power loss. No frame ends with as many.
+const zeroTail = 64
+
+// end says what the bytes after the last good frame are: a write that was cut
+// short, or one that came to its end and was damaged later.
+func (r *frameReader) end(from int64) error {
+	r.at = r.size
+	rest := r.size - from
+	if rest == 0 {
+		return nil
+	}
+	r.buf = grown(r.buf, int(min(rest, frameHeader)))
+	if err := r.read(r.buf, from); err != nil {
+		return err
+	}
+	r.window = grown(r.window, int(min(rest, zeroTail)))
+	if err := r.read(r.window, r.size-int64(len(r.window))); err != nil {
+		return err
+	}
+	begins := bytes.HasPrefix(r.buf, []byte(frameMagic)[:min(len(r.buf), len(frameMagic))])
+	short := rest < frameHeader
+	if !short {
+		length := int64(binary.LittleEndian.Uint32(r.buf[4:]))
+		short = length > rest-frameHeader && length <= maxPayload
+	}
+	if zeros := bytes.Count(r.window, []byte{0}) == len(r.window); zeros || begins && short {
+		r.damage.TornBytes += rest
+		return nil
+	}
+	r.damage.gap(from, rest, 0) // no frame follows that tells how many records it had
+	return nil
 }
 
 // frameAt reads the frame at an offset, errNoFrame when none that is whole begins there.
@@ -141,7 +197,7 @@ func (r *frameReader) frameAt(at int64) (frame, error) {
 		return frame{}, err
 	}
 	length := int64(binary.LittleEndian.Uint32(r.buf[4:]))
-	if string(r.buf[:len(frameMagic)]) != frameMagic || length > r.size-at-frameHeader {
+	if string(r.buf[:len(frameMagic)]) != frameMagic || length > min(r.size-at-frameHeader, maxPayload) {
 		return frame{}, errNoFrame
 	}
 	r.buf = grown(r.buf, frameHeader+int(length))

@@ -3,6 +3,7 @@ package output
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,27 +40,46 @@ func (d *decoder) meta() (*journalMeta, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
+	return parseMeta(data)
+}
+
+func parseMeta(data []byte) (*journalMeta, error) {
 	m := &journalMeta{}
 	if err := json.Unmarshal(data, m); err != nil {
 		return nil, fmt.Errorf("read journal metadata: %w", err)
 	}
 	if m.SchemaVersion > SchemaVersion {
-		return nil, fmt.Errorf("the journal has schema version %d, and this mcpbench knows %d: use a later one", m.SchemaVersion, SchemaVersion)
+		return nil, laterVersion("the journal", m.SchemaVersion)
 	}
+	if err := m.valid(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// errLater says that files are of a later version. Nothing is done with them.
+var errLater = errors.New("use a later one")
+
+func laterVersion(what string, version int) error {
+	return fmt.Errorf("%s has schema version %d, and this mcpbench knows %d: %w", what, version, SchemaVersion, errLater)
+}
+
+// valid makes sure that every index in the catalog means something.
+func (m *journalMeta) valid() error {
 	if m.Catalog == nil || m.RunID == "" || m.Agent == "" {
-		return nil, fmt.Errorf("journal metadata without run id, agent or catalog: %w", errRecord)
+		return fmt.Errorf("journal metadata without run id, agent or catalog: %w", errRecord)
 	}
 	for i := range m.Catalog.Groups {
 		if t := m.Catalog.Groups[i].Target; t < 0 || t >= len(m.Catalog.Targets) {
-			return nil, fmt.Errorf("journal metadata: group %d has no target: %w", i, errRecord)
+			return fmt.Errorf("journal metadata: group %d has no target: %w", i, errRecord)
 		}
 	}
 	for i := range m.Catalog.Steps {
 		if g := m.Catalog.Steps[i].Group; g < 0 || g >= len(m.Catalog.Groups) {
-			return nil, fmt.Errorf("journal metadata: step %d has no group: %w", i, errRecord)
+			return fmt.Errorf("journal metadata: step %d has no group: %w", i, errRecord)
 		}
 	}
-	return m, nil
+	return nil
 }
 
 // appendInterval appends one record. The histograms are written in the plain

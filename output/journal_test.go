@@ -24,13 +24,11 @@ func TestFolderOfARunningRunIsLeftAlone(t *testing.T) {
 	}
 	before := tree(t, sink.dir)
 	_, recoverErr := output.Recover(sink.dir)
-	_, needsErr := output.NeedsRecovery(sink.dir)
-	_, _, completeErr := output.Complete(sink.dir)
 	other, err := output.NewParquet(output.ParquetConfig{Folder: sink.folder, RunID: "RUN", Catalog: testCatalog()})
 	if other != nil {
 		t.Error("a second run may write into the folder")
 	}
-	for _, err := range []error{recoverErr, needsErr, completeErr, err} {
+	for _, err := range []error{recoverErr, err} {
 		if !errors.Is(err, output.ErrRunning) || !strings.Contains(err.Error(), "still running (process ") {
 			t.Errorf("got error %v, want ErrRunning with the process", err)
 		}
@@ -42,15 +40,15 @@ func TestFolderOfARunningRunIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The journal's work is done, but the run has not said its last word.
-	if _, err := output.NeedsRecovery(sink.dir); !errors.Is(err, output.ErrRunning) {
+	if _, err := output.Recover(sink.dir); !errors.Is(err, output.ErrRunning) {
 		t.Errorf("after Close: got error %v, want ErrRunning", err)
 	}
 	ended := t0
 	if err := sink.folder.WriteRun(&output.RunFile{RunID: "RUN", Verdict: "passed", EndedAt: &ended}); err != nil {
 		t.Fatal(err)
 	}
-	if needs, err := output.NeedsRecovery(sink.dir); needs || err != nil {
-		t.Errorf("after the end: %v, %v, want nothing to do", needs, err)
+	if report, err := output.Recover(sink.dir); !report.Complete || err != nil {
+		t.Errorf("after the end: %+v, %v, want nothing to do", report, err)
 	}
 	if _, err := os.Stat(filepath.Join(sink.dir, "journal")); err == nil {
 		t.Error("the journal is still there")
@@ -86,9 +84,9 @@ func TestKilledProcessLeavesAFolderThatIsRecovered(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	report, done, err := output.Complete(run)
-	if err != nil || !done || report.Rows.Requests != 100 || report.Verdict != metrics.VerdictInterrupted {
-		t.Errorf("Complete: %+v, %v, %v, want 100 requests", report, done, err)
+	report, err := output.Recover(run)
+	if err != nil || report.Rows.Requests != 100 || report.Verdict != metrics.VerdictInterrupted || report.Err() != nil {
+		t.Errorf("Recover: %+v, %v, want 100 requests", report, err)
 	}
 }
 
@@ -169,8 +167,8 @@ func TestFoldersThatAreNotOurs(t *testing.T) {
 		{"empty", t.TempDir(), "not a results folder of mcpbench: there is no run.json in it"},
 		{"a file", filepath.Join(file("f", ""), "f"), "is a file: not a results folder"},
 		{"broken run.json", file("run.json", `{"schema_version": 1`), "read run.json: unexpected end"},
-		{"another's run.json", file("run.json", `{"name": "x"}`), "not a results folder of mcpbench: it has no schema_version or run_id"},
-		{"later version", file("run.json", `{"schema_version": 99, "run_id": "X"}`), "schema version 99, and this mcpbench knows 1: use a later one"},
+		{"another's run.json", file("run.json", `{"name": "x"}`), "not a results folder of mcpbench: it has no schema_version, run_id or mcpbench"},
+		{"later version", file("run.json", `{"schema_version": 99, "run_id": "X"}`), "run.json has schema version 99, and this mcpbench knows 1: use a later one"},
 	} {
 		if _, err := output.Recover(c.dir); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "recover "+c.dir+": ") {
 			t.Errorf("%s: got error %v, want one with %q", c.name, err, c.want)
@@ -229,11 +227,6 @@ func TestNothingRecordedIsAllRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := copyFolder(t, sink.dir)
-	for _, name := range []string{"000000.wal", "connects.wal"} { // killed before the first write
-		if err := os.Truncate(filepath.Join(dir, "journal", name), 0); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if err := sink.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -248,31 +241,57 @@ func TestNothingRecordedIsAllRight(t *testing.T) {
 	}
 }
 
+// TestSlowCompactionMakesWriteWaitAndIsCounted: no row is lost for it, and the
+// journal does not grow beyond its bound.
 func TestSlowCompactionMakesWriteWaitAndIsCounted(t *testing.T) {
 	hold := make(chan struct{})
-	sink := newSink(t, output.WithSteps(output.ParquetConfig{PartRows: 1, Backlog: 1}, func(string) error {
+	const backlog = 3
+	sink := newSink(t, output.WithSteps(output.ParquetConfig{PartRows: 1, Backlog: backlog}, func(string) error {
 		<-hold
 		return nil
 	}))
+	most := make(chan int)
 	go func() {
 		for n := int64(0); n == 0; n, _ = sink.Waits() {
 			runtime.Gosched()
 		}
-		close(hold)
-	}()
-	for range 5 {
-		if err := sink.Write(lawfulSamples(1, 1)); err != nil {
-			t.Fatal(err)
+		segments, err := filepath.Glob(filepath.Join(sink.dir, "journal", "[0-9]*.wal"))
+		if err != nil {
+			t.Error(err)
 		}
+		most <- len(segments)
+		for range cap(hold) + 10000 { // the compaction goes on slowly
+			select {
+			case hold <- struct{}{}:
+			case <-most:
+				return
+			}
+			if segments, err = filepath.Glob(filepath.Join(sink.dir, "journal", "[0-9]*.wal")); err != nil || len(segments) > backlog+2 {
+				t.Errorf("%d segments, want at most %d, %v", len(segments), backlog+2, err)
+			}
+		}
+	}()
+	done := make(chan error, 1)
+	go func() {
+		var errs []error
+		for range 12 {
+			errs = append(errs, sink.Write(lawfulSamples(1, 1)))
+		}
+		done <- errors.Join(append(errs, sink.Close())...)
+	}()
+	// The first may be on its way from the queue to the compaction.
+	if n := <-most; n < backlog+1 || n > backlog+2 {
+		t.Errorf("%d segments while Write waits, want %d", n, backlog+2)
 	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	close(most)
 	if n, total := sink.Waits(); n == 0 || total <= 0 {
 		t.Errorf("%d waits of %v, want some", n, total)
 	}
-	if err := sink.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got := len(tables(t, sink.dir)["requests"]); got != 5 {
-		t.Errorf("%d requests, want 5", got)
+	if got := len(tables(t, sink.dir)["requests"]); got != 12 {
+		t.Errorf("%d requests, want 12", got)
 	}
 }
 
@@ -289,13 +308,15 @@ func plainRows() []metrics.Sample {
 
 func TestWriteDoesNotAllocate(t *testing.T) {
 	sink := newSink(t, output.ParquetConfig{})
-	samples := plainRows()
+	samples, gauges := plainRows(), make([]metrics.Gauges, 2)
+	var at time.Duration
 	if n := testing.AllocsPerRun(50, func() {
-		if err := sink.Write(samples); err != nil {
+		at += 100 * time.Millisecond
+		if err := errors.Join(sink.Write(samples), sink.WriteGauges(at, gauges)); err != nil {
 			t.Fatal(err)
 		}
 	}); n != 0 {
-		t.Errorf("%v allocations a batch of 1024 samples, want 0", n)
+		t.Errorf("%v allocations for a batch of 1024 samples and a reading of the gauges, want 0", n)
 	}
 	if err := sink.Close(); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,22 +16,42 @@ import (
 // run has not ended, and the folder must be read as it is.
 var ErrRunning = errors.New("still running")
 
-// errLocked is what lockFile returns when another has the lock.
-var errLocked = errors.New("locked by another process")
+// ErrRecovering says that another process is completing a results folder.
+var ErrRecovering = errors.New("being recovered")
+
+var (
+	// errLocked is what lockFile returns when another has the lock.
+	errLocked = errors.New("locked by another process")
+	// errLockGone says that the one who had the lock has ended its work, and
+	// removed the file.
+	errLockGone = errors.New("the lock is gone")
+)
+
+// What a lock is held for. The words are in the file, after the process's number.
+const (
+	lockOfRun     = "run"
+	lockOfRecover = "recover"
+)
 
 // takeLock locks journal/lock of a results folder until the file is closed, by
 // us or by the end of the process.
-func takeLock(folder string) (*os.File, error) {
+func takeLock(folder, work string) (*os.File, error) {
 	path := filepath.Join(folder, journalFolder, lockName)
-	file, err := os.OpenFile(filepath.Clean(path), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(filepath.Clean(path), os.O_RDWR|os.O_CREATE, 0o644) //nolint:gosec // others may see that it is held
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("lock %s: %w", path, errLockGone) // with its folder
+	}
 	if err != nil {
+		if held := heldByOther(folder, path); held != nil {
+			return nil, held // also one who may not write is told that it is in use
+		}
 		return nil, writeError(path, err)
 	}
 	if err := lockFile(file); err != nil {
-		owner := lockOwner(path)
+		owner := lockedError(folder, path)
 		err = errors.Join(err, file.Close())
 		if errors.Is(err, errLocked) {
-			return nil, fmt.Errorf("the run in %s is %w%s", folder, ErrRunning, owner)
+			return nil, owner
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
@@ -39,31 +60,49 @@ func takeLock(folder string) (*os.File, error) {
 	named, statErr := os.Stat(path)
 	if err != nil || statErr != nil || !os.SameFile(ours, named) {
 		_ = file.Close() // nothing was written
-		return nil, fmt.Errorf("lock %s: %w", path, fs.ErrNotExist)
+		return nil, fmt.Errorf("lock %s: %w", path, errLockGone)
 	}
-	// The number is only for the message of others; without it the lock holds too.
+	// The words are only for the message of others; without them the lock holds too.
 	if err := file.Truncate(0); err == nil {
-		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+" "+work+"\n"), 0)
 	}
 	return file, nil
 }
 
-// lockOwner names the process that holds a lock, as far as it is known.
-func lockOwner(path string) string {
-	data, err := os.ReadFile(filepath.Clean(path))
-	if pid, numErr := strconv.Atoi(strings.TrimSpace(string(data))); err == nil && numErr == nil {
-		return fmt.Sprintf(" (process %d)", pid)
+// heldByOther looks at a lock that cannot be opened for writing.
+func heldByOther(folder, path string) error {
+	file, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return nil //nolint:nilerr // the caller has an error already
 	}
-	return ""
+	err = lockFile(file)
+	if errors.Is(errors.Join(err, file.Close()), errLocked) {
+		return lockedError(folder, path)
+	}
+	return nil
+}
+
+// lockedError says who holds a lock, as far as it is known.
+func lockedError(folder, path string) error {
+	data, _ := os.ReadFile(filepath.Clean(path)) // without it the process is not named
+	number, work, _ := strings.Cut(strings.TrimSpace(string(data)), " ")
+	process := ""
+	if pid, err := strconv.Atoi(number); err == nil {
+		process = fmt.Sprintf(" (process %d)", pid)
+	}
+	if work == lockOfRecover {
+		return fmt.Errorf("%s is %w by another mcpbench%s: wait until it has ended", folder, ErrRecovering, process)
+	}
+	return fmt.Errorf("the run in %s is %w%s", folder, ErrRunning, process)
 }
 
 // lockRun makes the folder of the journal and locks it for this process.
-func (f *Folder) lockRun() error {
+func (f *Folder) lockRun(work string) error {
 	dir := filepath.Join(f.path, journalFolder)
 	if err := makeFolder(dir); err != nil {
-		return folderError(dir, err)
+		return writeError(dir, err)
 	}
-	lock, err := takeLock(f.path)
+	lock, err := takeLock(f.path, work)
 	if err != nil {
 		return err
 	}
@@ -87,9 +126,14 @@ func (f *Folder) endRun() error {
 	if f.lock == nil {
 		return nil
 	}
-	segments, err := filepath.Glob(filepath.Join(f.path, journalFolder, "[0-9]*.wal"))
-	if err != nil || len(segments) > 0 {
+	names, err := journalNames(f.path)
+	if err != nil || slices.ContainsFunc(names, isSegment) {
 		return errors.Join(err, f.unlock())
+	}
+	for _, name := range f.damaged {
+		if err := setAside(filepath.Join(f.path, journalFolder, name)); err != nil {
+			return errors.Join(err, f.unlock())
+		}
 	}
 	lock := f.lock
 	f.lock = nil
@@ -101,6 +145,9 @@ func (f *Folder) endRun() error {
 func removeJournal(folder string, lock *os.File) error {
 	dir := filepath.Join(folder, journalFolder)
 	err := removeFile(filepath.Join(dir, connectsName))
+	for _, name := range markNames {
+		err = errors.Join(err, removeFile(filepath.Join(dir, name)))
+	}
 	if runtime.GOOS == "windows" { // an open file cannot be removed there
 		err = errors.Join(err, lock.Close(), removeFile(filepath.Join(dir, lockName)))
 	} else {
@@ -112,7 +159,7 @@ func removeJournal(folder string, lock *os.File) error {
 	if rest, err := os.ReadDir(dir); err != nil || len(rest) > 0 {
 		return nil //nolint:nilerr // files of others, or segments set aside: they stay
 	}
-	if err := removeFile(dir); err != nil {
+	if err := removeFile(dir); err != nil && !errors.Is(err, fs.ErrExist) { // not empty: another has locked it anew
 		return fmt.Errorf("remove the journal: %w", err)
 	}
 	return nil
@@ -126,13 +173,20 @@ func removeFile(path string) error {
 	return nil
 }
 
-// setAside keeps a file of the journal under a name that is no segment's.
+// asideSuffix marks a file of the journal of which something could not be read.
+const asideSuffix = ".damaged"
+
+// setAside keeps a file under a name that is no segment's, and no other file's.
 func setAside(path string) error {
-	if err := os.Rename(path, path+asideSuffix); err != nil {
-		return fmt.Errorf("set a damaged segment aside: %w", err)
+	to := path + asideSuffix
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(to); err != nil {
+			break
+		}
+		to = fmt.Sprintf("%s%s.%d", path, asideSuffix, n)
+	}
+	if err := os.Rename(path, to); err != nil {
+		return fmt.Errorf("set a damaged file aside: %w", err)
 	}
 	return nil
 }
-
-// asideSuffix marks a segment of which something could not be read.
-const asideSuffix = ".damaged"

@@ -39,7 +39,8 @@ type ParquetConfig struct {
 	SegmentBytes int64
 	// Backlog is how many sealed segments may wait for their compaction, besides
 	// the one being compacted; 0 is 2. When there are as many, Write waits, and
-	// Waits counts it. The journal takes at most Backlog+2 segments on disk.
+	// Waits counts it. The journal takes at most Backlog+2 segments on disk,
+	// besides 64 MiB for attempts to open a session and 3 MiB for marks.
 	Backlog int
 
 	// Of tests: see createSegment and compactSegment.
@@ -80,6 +81,7 @@ var (
 	_ metrics.Sink         = (*Parquet)(nil)
 	_ metrics.IntervalSink = (*Parquet)(nil)
 	_ metrics.LoadSink     = (*Parquet)(nil)
+	_ metrics.GaugeSink    = (*Parquet)(nil)
 )
 
 // NewParquet locks the folder for this run and begins the journal, so that a
@@ -111,6 +113,12 @@ func (p *Parquet) WriteIntervals(rows []metrics.Interval) error {
 
 // WriteLoad takes the load rows of finished seconds.
 func (p *Parquet) WriteLoad(rows []metrics.LoadRow) error { return p.journal.writeLoad(rows) }
+
+// WriteGauges notes in the journal how far the run has come, for the case that
+// it is killed.
+func (p *Parquet) WriteGauges(at time.Duration, groups []metrics.Gauges) error {
+	return p.journal.writeGauges(at, groups)
+}
 
 // Waits returns how often Write had to wait for the compaction, and how long
 // in all.

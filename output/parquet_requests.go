@@ -1,7 +1,7 @@
 package output
 
 import (
-	"cmp"
+	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -9,17 +9,215 @@ import (
 	"mcpbench/metrics"
 )
 
-// orderKey is kept apart from the samples, which are costly to move.
-type orderKey struct {
-	start time.Duration
-	index int
+// requestColumns are the columns of the table requests, see requestRow.
+type requestColumns struct {
+	runID, group, flow, step                    labels
+	trial, target                               ints[int32]
+	protocolVersion, transport                  labels
+	session, iteration, seq, startedAt, start   ints[int64]
+	intended, lateness, queued                  maybeInts[int64]
+	latency, service                            ints[int64]
+	ttfb, connect                               maybeInts[int64]
+	method, name, outcome                       labels
+	errorCode, httpStatus                       maybeInts[int32]
+	errorMessage                                maybeLabels
+	requestBytes, responseBytes                 ints[int32]
+	notifications, progress, retries, taskPolls ints[int32]
+	rounds                                      maybeInts[int32]
+	firstProgress, lastProgress                 maybeInts[int64]
+	progressGaps                                maybeInts[int64] // a list
+	cancelStop                                  maybeInts[int64]
+	checkName                                   maybeLabels
+	checkOK                                     flags
+	tagKey, tagValue                            maybeLabels
+	traceID                                     maybeTexts
+	warmup                                      flags
+
+	checks, tags levels // each of two columns
+
+	catalog *metrics.Catalog
+	run     string
+	t0      int64 // Unix microseconds
+
+	// Indexes into the dictionaries of the row group at hand.
+	runIndex  int32
+	groups    []groupIndexes
+	steps     []stepIndexes
+	protocols []int32
+	outcomes  [metrics.NumOutcomes]int32
+	keys      []string // reused
 }
 
-type requestNulls struct {
-	intended, lateness, queued, ttfb, connect int64
-	code, status                              int32
-	message, trace                            string
-	tags                                      map[string]string
+type groupIndexes struct{ group, flow, transport, target int32 }
+
+type stepIndexes struct {
+	step, method, name int32
+	checks             []int32
+	tags               []tagIndexes
+}
+
+type tagIndexes struct{ key, value int32 }
+
+func (r *requestColumns) columns() (all []column, sortedBy string) {
+	r.checkName.levels, r.checkOK.levels = &r.checks, &r.checks
+	r.tagKey.levels, r.tagValue.levels = &r.tags, &r.tags
+	for _, c := range []column{
+		&r.connect, &r.errorMessage, &r.traceID, &r.rounds, &r.firstProgress, &r.lastProgress, &r.progressGaps, &r.cancelStop,
+	} {
+		if l := c.base(); l.levels == nil {
+			l.levels = &levels{rare: true}
+		}
+	}
+	return []column{
+		&r.runID, &r.group, &r.flow, &r.step, &r.trial, &r.target, &r.protocolVersion, &r.transport,
+		&r.session, &r.iteration, &r.seq, &r.startedAt, &r.start, &r.intended, &r.lateness, &r.queued,
+		&r.latency, &r.service, &r.ttfb, &r.connect, &r.method, &r.name, &r.outcome,
+		&r.errorCode, &r.httpStatus, &r.errorMessage, &r.requestBytes, &r.responseBytes,
+		&r.notifications, &r.progress, &r.retries, &r.taskPolls,
+		&r.rounds, &r.firstProgress, &r.lastProgress, &r.progressGaps, &r.cancelStop,
+		&r.checkName, &r.checkOK, &r.tagKey, &r.tagValue, &r.traceID, &r.warmup,
+	}, "start_offset_ns"
+}
+
+func (r *requestColumns) prepare() {
+	c := r.catalog
+	r.runIndex = r.runID.of(r.run)
+	r.groups, r.steps, r.protocols = r.groups[:0], r.steps[:0], r.protocols[:0]
+	for i := range c.Groups {
+		g := &c.Groups[i]
+		r.groups = append(r.groups, groupIndexes{
+			group: r.group.of(g.Name), flow: r.flow.of(g.Flow),
+			transport: r.transport.of(c.Targets[g.Target].Transport), target: toInt32(g.Target),
+		})
+	}
+	for i := range c.Steps {
+		s := &c.Steps[i]
+		indexes := stepIndexes{step: r.step.of(s.ID), method: r.method.of(s.Method), name: r.name.of(s.Name)}
+		for _, check := range s.Checks {
+			indexes.checks = append(indexes.checks, r.checkName.of(check))
+		}
+		indexes.tags = r.tagsOf(nil, s.Tags)
+		r.steps = append(r.steps, indexes)
+	}
+	for _, p := range c.Protocols {
+		r.protocols = append(r.protocols, r.protocolVersion.of(p))
+	}
+	for o := range r.outcomes {
+		r.outcomes[o] = r.outcome.of(metrics.Outcome(o).String())
+	}
+}
+
+// tagsOf appends the indexes of tags, in the order of their keys.
+func (r *requestColumns) tagsOf(dst []tagIndexes, tags map[string]string) []tagIndexes {
+	r.keys = slices.AppendSeq(r.keys[:0], maps.Keys(tags))
+	slices.Sort(r.keys)
+	for _, key := range r.keys {
+		dst = append(dst, tagIndexes{r.tagKey.of(key), r.tagValue.of(tags[key])})
+	}
+	return dst
+}
+
+// set puts a sample into a row of the page at hand.
+func (r *requestColumns) set(row int, s *metrics.Sample) {
+	group, step := &r.groups[s.Group], &r.steps[s.Step]
+	r.runID.set(row, r.runIndex)
+	r.group.set(row, group.group)
+	r.flow.set(row, group.flow)
+	r.step.set(row, step.step)
+	r.trial.set(row, int32(s.Trial))
+	r.target.set(row, group.target)
+	r.protocolVersion.set(row, r.protocols[s.Proto])
+	r.transport.set(row, group.transport)
+	r.session.set(row, sessionNumber(s))
+	r.iteration.set(row, iterationNumber(s))
+	r.seq.set(row, int64(s.Seq))
+	r.setTimes(row, s)
+	r.method.set(row, step.method)
+	r.name.set(row, step.name)
+	r.outcome.set(row, r.outcomes[s.Outcome])
+	r.errorCode.set(row, hasCode(s.Outcome), s.Code)
+	r.httpStatus.set(row, s.HTTPStatus != 0, int32(s.HTTPStatus))
+	r.requestBytes.set(row, toInt32(s.BytesOut))
+	r.responseBytes.set(row, toInt32(s.BytesIn))
+	r.notifications.set(row, int32(s.Notifications))
+	r.progress.set(row, int32(s.Progress))
+	if s.Rounds > 1 {
+		r.rounds.set(row, true, int32(s.Rounds))
+	}
+	r.setChecks(row, s, step.checks)
+	r.warmup.add(s.Phase != metrics.PhaseMeasured)
+	r.setExtra(row, s, step)
+}
+
+func (r *requestColumns) setTimes(row int, s *metrics.Sample) {
+	r.startedAt.set(row, r.t0+floorMicro(s.Start))
+	r.start.set(row, int64(s.Start))
+	late, open := s.Lateness()
+	queued, _ := s.Queued()
+	r.intended.set(row, open, int64(s.Intended))
+	r.lateness.set(row, open, int64(late))
+	r.queued.set(row, open, int64(queued))
+	r.latency.set(row, int64(s.Latency()))
+	r.service.set(row, int64(s.Service()))
+	ttfb, ok := s.TTFB()
+	r.ttfb.set(row, ok, int64(ttfb))
+}
+
+// setChecks adds one verdict for each check of the step: none when the outcome
+// carries no verdicts, all failed when no answer could be checked.
+func (r *requestColumns) setChecks(row int, s *metrics.Sample, checks []int32) {
+	if !s.Outcome.CountsChecks() {
+		checks = nil
+	}
+	r.checks.set(row, len(checks))
+	for i, name := range checks {
+		r.checkName.addIndex(name)
+		r.checkOK.add(s.Outcome.Answered() && s.ChecksFailed&(1<<i) == 0)
+	}
+}
+
+// setExtra puts in what only some samples have.
+func (r *requestColumns) setExtra(row int, s *metrics.Sample, step *stepIndexes) {
+	tags := step.tags
+	var retries, polls int32
+	if x := s.Extra; x != nil {
+		retries, polls = int32(x.Retries), int32(x.TaskPolls)
+		if x.Tags != nil { // they include those of the step
+			tags = r.tagsOf(nil, x.Tags)
+		}
+		r.setRare(row, s.HasConnect, x)
+	}
+	r.retries.set(row, retries)
+	r.taskPolls.set(row, polls)
+	r.tags.set(row, len(tags))
+	for _, tag := range tags {
+		r.tagKey.addIndex(tag.key)
+		r.tagValue.addIndex(tag.value)
+	}
+}
+
+// setRare sets columns whose levels are rare.
+func (r *requestColumns) setRare(row int, hasConnect bool, x *metrics.Extra) {
+	if hasConnect {
+		r.connect.set(row, true, int64(x.Connect))
+	}
+	if x.Message != "" {
+		r.errorMessage.set(row, true, x.Message)
+	}
+	if x.TraceID != "" {
+		r.traceID.set(row, true, x.TraceID)
+	}
+	if x.HasProgress {
+		r.firstProgress.set(row, true, int64(x.FirstProgress))
+		r.lastProgress.set(row, true, int64(x.LastProgress))
+		r.progressGaps.levels.set(row, len(x.Gaps))
+		for _, gap := range x.Gaps {
+			r.progressGaps.add(int64(gap))
+		}
+	}
+	if x.HasCancelStop {
+		r.cancelStop.set(row, true, int64(x.CancelStop))
+	}
 }
 
 // writeGroup writes the pending requests as one row group, sorted by their
@@ -31,100 +229,18 @@ func (t *segmentTables) writeGroup() error {
 		return err
 	}
 	b := t.block
-	b.order = b.order[:0]
-	for i := range b.pending {
-		b.order = append(b.order, orderKey{b.pending[i].Start, i})
-	}
-	slices.SortFunc(b.order, func(x, y orderKey) int {
-		return cmp.Or(cmp.Compare(x.start, y.start), cmp.Compare(x.index, y.index))
-	})
-	for _, k := range b.order {
-		row, nulls := b.requestRows.next()
-		t.fillRequest(row, nulls, &b.pending[k.index])
-		if len(b.requestRows.rows) == chunkRows {
-			t.flushRequests(p)
+	for order := b.order.byStart(); len(order) > 0; runtime.Gosched() {
+		n := min(len(order), yieldRows, p.rows.free())
+		for i, index := range order[:n] {
+			b.requests.set(p.rows.inPage+i, &b.pending[index])
 		}
+		if err := p.add(n); err != nil {
+			return err
+		}
+		order = order[n:]
 	}
-	t.flushRequests(p)
-	p.endGroup()
-	clear(b.pending) // lets go of what the samples point to
 	b.pending = b.pending[:0]
-	return p.err
-}
-
-// flushRequests writes one chunk and lets others run first: nobody waits for
-// the compaction, and it must not make anybody wait.
-func (t *segmentTables) flushRequests(p *part[requestRow]) {
-	t.block.requestRows.flush(p)
-	t.block.checks = t.block.checks[:0]
-	runtime.Gosched()
-}
-
-func (t *segmentTables) fillRequest(row *requestRow, nulls *requestNulls, s *metrics.Sample) {
-	c := t.catalog
-	group, step := &c.Groups[s.Group], &c.Steps[s.Step]
-	row.RunID, row.Group, row.Flow, row.Step = t.runID, group.Name, group.Flow, step.ID
-	row.Trial, row.Target = int32(s.Trial), toInt32(group.Target)
-	row.ProtocolVersion = c.Protocols[s.Proto]
-	row.Transport = c.Targets[group.Target].Transport
-	row.Session, row.Iteration, row.Seq = sessionNumber(s), toInt64(s.Iteration), int64(s.Seq)
-	row.StartedAt = t.t0 + floorMicro(s.Start)
-	row.Start = int64(s.Start)
-	if late, open := s.Lateness(); open {
-		queued, _ := s.Queued()
-		row.Intended = set(&nulls.intended, int64(s.Intended))
-		row.Lateness = set(&nulls.lateness, int64(late))
-		row.Queued = set(&nulls.queued, int64(queued))
-	}
-	row.Latency, row.Service = int64(s.Latency()), int64(s.Service())
-	if ttfb, ok := s.TTFB(); ok {
-		row.TTFB = set(&nulls.ttfb, int64(ttfb))
-	}
-	row.Method, row.Name = step.Method, step.Name
-	row.Outcome = s.Outcome.String()
-	if hasCode(s.Outcome) {
-		row.ErrorCode = set(&nulls.code, s.Code)
-	}
-	row.HTTPStatus = setNonzero(&nulls.status, int32(s.HTTPStatus))
-	row.RequestBytes, row.ResponseBytes = toInt32(s.BytesOut), toInt32(s.BytesIn)
-	row.Notifications, row.Progress = int32(s.Notifications), int32(s.Progress)
-	row.Warmup = s.Phase != metrics.PhaseMeasured
-	row.Checks = t.verdicts(s, step.Checks)
-	if x := s.Extra; x != nil {
-		if s.HasConnect {
-			row.Connect = set(&nulls.connect, int64(x.Connect))
-		}
-		row.ErrorMessage = setNonzero(&nulls.message, x.Message)
-		row.TraceID = setNonzero(&nulls.trace, x.TraceID)
-		row.Retries, row.TaskPolls = int32(x.Retries), int32(x.TaskPolls)
-	}
-	if tags := tagsOf(s, step); len(tags) > 0 {
-		row.Tags = set(&nulls.tags, tags)
-	}
-}
-
-// tagsOf returns the tags of the sample, which include those of its step, or
-// the step's where the sample brings none of its own.
-func tagsOf(s *metrics.Sample, step *metrics.StepInfo) map[string]string {
-	if s.Extra != nil && s.Extra.Tags != nil {
-		return s.Extra.Tags
-	}
-	return step.Tags
-}
-
-// verdicts returns one row for each check of the step: none when the outcome
-// carries no verdicts, all failed when no answer could be checked.
-func (t *segmentTables) verdicts(s *metrics.Sample, names []string) []checkRow {
-	if len(names) == 0 || !s.Outcome.CountsChecks() {
-		return nil
-	}
-	b := t.block
-	first := len(b.checks)
-	for i, name := range names {
-		ok := s.Outcome.Answered() && s.ChecksFailed&(1<<i) == 0
-		b.checks = append(b.checks, checkRow{Name: name, OK: ok})
-	}
-	return b.checks[first:len(b.checks):len(b.checks)]
+	return p.endGroup()
 }
 
 // sessionNumber is -1 for a request that came to no session: the column is
@@ -134,6 +250,15 @@ func sessionNumber(s *metrics.Sample) int64 {
 		return -1
 	}
 	return int64(s.Session)
+}
+
+// iterationNumber is -1 for a request of a step that a session has once: with the
+// session it is the key of the row.
+func iterationNumber(s *metrics.Sample) int64 {
+	if s.Iteration == metrics.NoIteration {
+		return -1
+	}
+	return toInt64(s.Iteration)
 }
 
 // hasCode reports whether Sample.Code means something for the outcome.

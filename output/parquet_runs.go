@@ -15,7 +15,7 @@ func WriteRuns(c ParquetConfig, s *metrics.Summary) error {
 	if err != nil {
 		return err
 	}
-	p, err := newPart[runRow](tc, "runs", 0)
+	p, err := newPart[runRow](&tc, "runs", 0, nil)
 	if err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func WriteRuns(c ParquetConfig, s *metrics.Summary) error {
 	for i := range s.Trials {
 		fillRun(&rows[i], &c, s, &s.Trials[i])
 	}
-	p.write(rows)
+	_ = p.write(rows...) // the part keeps it
 	if err := p.complete(); err != nil {
 		return err
 	}
@@ -57,7 +57,10 @@ func fillRun(row *runRow, c *ParquetConfig, s *metrics.Summary, t *metrics.Trial
 		for _, d := range []struct {
 			metric string
 			q      *metrics.Quantiles
-		}{{"latency", step.Latency}, {"service", step.Service}, {"ttfb", step.TTFB}, {"failed", step.Failed}} {
+		}{
+			{"latency", step.Latency}, {"service", step.Service}, {"ttfb", step.TTFB}, {"failed", step.Failed},
+			{"gap", step.Gap}, {"first_progress", step.FirstProgress}, {"cancel_stop", step.CancelStop},
+		} {
 			if d.q != nil {
 				row.Quantiles = append(row.Quantiles, quantilesRow(step, d.metric, d.q))
 			}

@@ -3,8 +3,7 @@ package output
 import (
 	"errors"
 	"fmt"
-
-	"github.com/parquet-go/parquet-go"
+	"slices"
 
 	"mcpbench/metrics"
 )
@@ -14,6 +13,7 @@ type openPart interface {
 	complete() error
 	publish() error
 	abandon()
+	discard()
 }
 
 // segmentTables turns the records of one journal segment into one part of each
@@ -54,15 +54,24 @@ func (r *TableRows) add(more TableRows) {
 }
 
 // tableBlock holds the memory of one compaction: one row group of samples and
-// the rows of one chunk.
+// the columns of the tables that are written by columns.
 type tableBlock struct {
-	pending       []metrics.Sample
-	order         []orderKey
-	checks        []checkRow
-	requestRows   rowBuffer[requestRow, requestNulls]
-	iterationRows rowBuffer[iterationRow, iterationNulls]
-	sessionRows   rowBuffer[sessionRow, sessionNulls]
-	encoder       histEncoder
+	pending    []metrics.Sample
+	order      orderBuffer
+	requests   requestColumns
+	iterations iterationColumns
+	encoder    histEncoder
+}
+
+// add keeps a request for the row group at hand. A small run does not take the
+// memory of a whole one, and a long run does not get there by doubling it.
+func (b *tableBlock) add(s *metrics.Sample, groupRows int) {
+	const small = 8 << 10
+	if n := len(b.pending); n == small && n < groupRows {
+		b.pending = slices.Grow(b.pending, groupRows-n)
+	}
+	b.pending = append(b.pending, *s)
+	b.order.add(s.Start)
 }
 
 // errForeign says that a segment belongs elsewhere.
@@ -86,13 +95,22 @@ func (t *segmentTables) use(m *journalMeta) error {
 		return err
 	}
 	t.config, t.catalog, t.t0, t.runID = config, m.Catalog, m.T0, m.RunID
+	requests, iterations := &t.block.requests, &t.block.iterations
+	requests.catalog, requests.run, requests.t0 = m.Catalog, m.RunID, m.T0
+	iterations.catalog = m.Catalog
+	if t.requests != nil {
+		requests.prepare()
+	}
+	if t.iterations != nil {
+		iterations.prepare()
+	}
 	return nil
 }
 
 // open opens the part of a table when its first row comes.
-func open[T any](t *segmentTables, place **part[T], table string, options ...parquet.WriterOption) (*part[T], error) {
+func open[T any](t *segmentTables, place **part[T], table string) (*part[T], error) {
 	if *place == nil {
-		p, err := newPart[T](t.config, table, t.number, options...)
+		p, err := newPart[T](&t.config, table, t.number, t.columns(table))
 		if err != nil {
 			return nil, err
 		}
@@ -102,8 +120,19 @@ func open[T any](t *segmentTables, place **part[T], table string, options ...par
 	return *place, nil
 }
 
+// columns returns those of a table that has a row for each request, nil for others.
+func (t *segmentTables) columns(table string) columnTable {
+	switch table {
+	case "requests":
+		return &t.block.requests
+	case "iterations":
+		return &t.block.iterations
+	}
+	return nil
+}
+
 func (t *segmentTables) openRequests() (*part[requestRow], error) {
-	return open(t, &t.requests, "requests", sortByStart, noBounds)
+	return open(t, &t.requests, "requests")
 }
 
 // openAll opens every table, so that one without rows still leaves its schema.
@@ -119,7 +148,7 @@ func (t *segmentTables) openAll() error {
 func (t *segmentTables) sample(s *metrics.Sample) error {
 	switch s.Kind {
 	case metrics.KindStep:
-		t.block.pending = append(t.block.pending, *s)
+		t.block.add(s, int(t.config.groupRows))
 		t.rows.Requests++
 		if int64(len(t.block.pending)) == t.config.groupRows {
 			return t.writeGroup()
@@ -131,9 +160,8 @@ func (t *segmentTables) sample(s *metrics.Sample) error {
 			return err
 		}
 		t.rows.Iterations++
-		row, nulls := t.block.iterationRows.next()
-		fillIteration(row, nulls, s, t.catalog)
-		return t.block.iterationRows.written(p)
+		t.block.iterations.set(p.rows.inPage, s)
+		return p.add(1)
 	case metrics.KindSession:
 		if s.Extra == nil || s.Extra.Session == nil {
 			return nil // by contract it is there
@@ -143,9 +171,9 @@ func (t *segmentTables) sample(s *metrics.Sample) error {
 			return err
 		}
 		t.rows.Sessions++
-		row, nulls := t.block.sessionRows.next()
-		fillSession(row, nulls, s)
-		return t.block.sessionRows.written(p)
+		var row sessionRow
+		fillSession(&row, s)
+		return p.write(row)
 	case metrics.KindConnect:
 	}
 	return nil
@@ -161,8 +189,7 @@ func (t *segmentTables) interval(v *metrics.Interval) error {
 	if err := fillInterval(&row, v, t.catalog, &t.block.encoder); err != nil {
 		return fmt.Errorf("write %s: %w", p.path, err)
 	}
-	p.write([]intervalRow{row})
-	return p.err
+	return p.write(row)
 }
 
 func (t *segmentTables) loadRow(v *metrics.LoadRow) error {
@@ -175,8 +202,7 @@ func (t *segmentTables) loadRow(v *metrics.LoadRow) error {
 	if err := fillLoad(&row, v, t.catalog, &t.block.encoder); err != nil {
 		return fmt.Errorf("write %s: %w", p.path, err)
 	}
-	p.write([]loadRow{row})
-	return p.err
+	return p.write(row)
 }
 
 // before is called before each step that a kill may prevent.
@@ -193,12 +219,6 @@ func (t *segmentTables) complete() error {
 		if err := t.writeGroup(); err != nil {
 			return err
 		}
-	}
-	if t.iterations != nil {
-		t.block.iterationRows.flush(t.iterations)
-	}
-	if t.sessions != nil {
-		t.block.sessionRows.flush(t.sessions)
 	}
 	for _, p := range t.parts {
 		if err := t.before("complete a part"); err != nil {
@@ -224,6 +244,13 @@ func (t *segmentTables) publish() error {
 	return nil
 }
 
+// discard removes the parts that have no final name yet.
+func (t *segmentTables) discard() {
+	for _, p := range t.parts {
+		p.discard()
+	}
+}
+
 // end closes what is open and empties the block for the next segment. It must
 // always be called.
 func (t *segmentTables) end() {
@@ -231,81 +258,7 @@ func (t *segmentTables) end() {
 		p.abandon()
 	}
 	b := t.block
-	clear(b.pending) // lets go of what the samples point to
 	b.pending = b.pending[:0]
-	b.requestRows.rows, b.iterationRows.rows, b.sessionRows.rows = b.requestRows.rows[:0], b.iterationRows.rows[:0], b.sessionRows.rows[:0]
-	b.checks = b.checks[:0]
+	b.order.empty()
+	clear(b.pending[:cap(b.pending)]) // lets go of what the samples pointed to
 }
-
-// rowBuffer collects converted rows and the block that their nullable columns
-// point into. Both are reused, so that a row costs no allocation.
-type rowBuffer[Row, Nulls any] struct {
-	rows  []Row
-	nulls [chunkRows]Nulls
-}
-
-// next returns an empty row and the block for its nullable columns. written
-// follows each.
-func (b *rowBuffer[Row, Nulls]) next() (*Row, *Nulls) {
-	var row Row
-	if b.rows == nil {
-		b.rows = make([]Row, 0, chunkRows)
-	}
-	b.rows = append(b.rows, row)
-	i := len(b.rows) - 1
-	return &b.rows[i], &b.nulls[i]
-}
-
-// written flushes a full buffer.
-func (b *rowBuffer[Row, Nulls]) written(p *part[Row]) error {
-	if len(b.rows) == chunkRows {
-		b.flush(p)
-	}
-	return p.err
-}
-
-// flush writes the rows; the part keeps its own error.
-func (b *rowBuffer[Row, Nulls]) flush(p *part[Row]) {
-	p.write(b.rows)
-	b.rows = b.rows[:0]
-}
-
-// set stores v in place and returns a pointer to it: the value of a nullable column.
-func set[T any](place *T, v T) *T {
-	*place = v
-	return place
-}
-
-// setNonzero is set for columns in which 0 means that there was no such thing.
-func setNonzero[T comparable](place *T, v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return set(place, v)
-}
-
-// noBounds leaves the least and greatest value of each page of columns that
-// hold names out of the page index: they are the same in nearly every page, and
-// finding them takes an eighth of the time of a compaction.
-var noBounds = skipBounds("run_id", "group", "flow", "step", "protocol_version", "transport", "method", "name", "outcome", "error_message")
-
-// skipBounds is parquet.SkipPageBounds for some columns.
-func skipBounds(columns ...string) parquet.WriterOption {
-	options := make([]parquet.WriterOption, len(columns))
-	for i, c := range columns {
-		options[i] = parquet.SkipPageBounds(c)
-	}
-	return bounds(options)
-}
-
-type bounds []parquet.WriterOption
-
-// ConfigureWriter applies the options.
-func (b bounds) ConfigureWriter(c *parquet.WriterConfig) {
-	for _, o := range b {
-		o.ConfigureWriter(c)
-	}
-}
-
-var sortByStart = parquet.SortingWriterConfig(parquet.SortingColumns(parquet.Ascending("start_offset_ns")))

@@ -1,17 +1,15 @@
 package output
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
-// chunkRows is how many rows are converted before they go to the writer: few
-// enough to stay in the cache.
+// chunkRows is how many rows are read or written at a time.
 const chunkRows = 256
 
 // part is one file of a table. It has its final name only when it is complete:
@@ -20,8 +18,9 @@ const chunkRows = 256
 // written, and the file keeps the name of an unfinished one.
 type part[T any] struct {
 	path   string
-	writer *parquet.GenericWriter[T]
-	file   *os.File // nil once it is complete or given up
+	file   *os.File                  // nil once it is complete or given up
+	writer *parquet.GenericWriter[T] // of a table that is written row by row
+	rows   *columnFile               // of a table that is written column by column
 	err    error
 }
 
@@ -33,6 +32,13 @@ type tableConfig struct {
 	metadata  map[string]string
 	groupRows int64
 }
+
+// Keys of a part's metadata: run.json as it was at the start of the run, and
+// the metadata of the journal.
+const (
+	runKey     = "mcpbench.run"
+	journalKey = "mcpbench.journal"
+)
 
 // tablesOf reads the settings of all tables from the metadata of a journal.
 func tablesOf(folder string, m *journalMeta) (tableConfig, error) {
@@ -46,12 +52,20 @@ func tablesOf(folder string, m *journalMeta) (tableConfig, error) {
 	if tc.groupRows <= 0 {
 		tc.groupRows = defaultRowGroupRows
 	}
+	// With these a part alone tells what its names mean, when the journal is gone.
+	own := *m
+	own.Run = nil
+	data, err := json.Marshal(&own)
+	if err != nil {
+		return tableConfig{}, fmt.Errorf("encode journal metadata: %w", err)
+	}
+	tc.metadata[journalKey] = string(data)
 	if m.Run != nil {
 		data, err := m.Run.MarshalCompact()
 		if err != nil {
 			return tableConfig{}, err
 		}
-		tc.metadata["mcpbench.run"] = string(data)
+		tc.metadata[runKey] = string(data)
 		tc.version = m.Run.Mcpbench
 	}
 	return tc, nil
@@ -64,67 +78,82 @@ func (c *tableConfig) tableFolder(table string) string {
 
 func partName(number int) string { return fmt.Sprintf("part-%05d.parquet", number) }
 
-// newPart makes the folder of a table and opens a part in it.
-func newPart[T any](c tableConfig, table string, number int, options ...parquet.WriterOption) (*part[T], error) {
+// options are those of every file.
+func (c *tableConfig) options() []parquet.WriterOption {
+	options := []parquet.WriterOption{
+		parquet.Compression(compression),
+		parquet.MaxRowsPerRowGroup(c.groupRows),
+		parquet.DataPageStatistics(false), // the page index and the row group have them already
+		parquet.CreatedBy("mcpbench", c.version, ""),
+	}
+	for key, value := range c.metadata {
+		options = append(options, parquet.KeyValueMetadata(key, value))
+	}
+	return options
+}
+
+// newPart makes the folder of a table and opens a part in it. columns is nil
+// for a table that is written row by row.
+func newPart[T any](c *tableConfig, table string, number int, columns columnTable) (*part[T], error) {
 	folder := c.tableFolder(table)
 	if err := makeFolder(folder); err != nil {
 		return nil, folderError(folder, err)
 	}
-	options = append(options,
-		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
-		parquet.MaxRowsPerRowGroup(c.groupRows),
-		parquet.DataPageStatistics(false), // the page index and the row group have them already
-		parquet.CreatedBy("mcpbench", c.version, ""),
-	)
-	for key, value := range c.metadata {
-		options = append(options, parquet.KeyValueMetadata(key, value))
-	}
 	p := &part[T]{path: filepath.Join(folder, partName(number))}
-	file, err := os.Create(filepath.Clean(p.path + partialSuffix))
-	if err != nil {
+	var err error
+	if p.file, err = os.Create(filepath.Clean(p.path + partialSuffix)); err != nil {
 		return nil, writeError(p.path, err)
 	}
-	p.file = file
-	// A new writer for each part: Reset of parquet-go 0.32 forgets which columns
-	// the row groups are sorted by, and names another.
-	p.writer = parquet.NewGenericWriter[T](file, options...)
+	if columns == nil {
+		// A new writer for each part: Reset of parquet-go 0.32 forgets settings.
+		p.writer = parquet.NewGenericWriter[T](p.file, c.options()...)
+		return p, nil
+	}
+	if p.rows, err = newColumnFile[T](p.file, columns, int(c.groupRows), c.options()...); err != nil {
+		p.abandon()
+		return nil, writeError(p.path, err)
+	}
 	return p, nil
 }
 
-// write appends rows. It does not keep them. The part keeps its first error.
-func (p *part[T]) write(rows []T) {
-	if p.err != nil || len(rows) == 0 {
-		return
-	}
-	if _, err := p.writer.Write(rows); err != nil {
+// keep keeps the first error, and returns it.
+func (p *part[T]) keep(err error) error {
+	if p.err == nil && err != nil {
 		p.err = writeError(p.path, err)
 	}
+	return p.err
 }
 
-// endGroup closes the row group at hand.
-func (p *part[T]) endGroup() {
-	if p.err != nil {
-		return
+// write appends rows. It does not keep them.
+func (p *part[T]) write(rows ...T) error {
+	if p.err != nil || len(rows) == 0 {
+		return p.err
 	}
-	if err := p.writer.Flush(); err != nil {
-		p.err = writeError(p.path, err)
-	}
+	_, err := p.writer.Write(rows)
+	return p.keep(err)
 }
+
+// add says that each column has what it needs of n more rows.
+func (p *part[T]) add(n int) error { return p.keep(p.rows.add(n)) }
+
+// endGroup writes the row group at hand.
+func (p *part[T]) endGroup() error { return p.keep(p.rows.endGroup()) }
 
 // complete makes the file whole and durable, still under its unfinished name.
 func (p *part[T]) complete() error {
-	if p.err == nil {
-		p.err = p.writer.Close()
+	switch {
+	case p.err != nil:
+	case p.rows != nil:
+		_ = p.keep(p.rows.close())
+	default:
+		_ = p.keep(p.writer.Close())
 	}
 	if p.err == nil {
-		p.err = p.file.Sync()
+		_ = p.keep(p.file.Sync())
 	}
 	file := p.file
 	p.file = nil
-	if p.err = errors.Join(p.err, file.Close()); p.err != nil {
-		p.err = writeError(p.path, p.err)
-	}
-	return p.err
+	return p.keep(file.Close())
 }
 
 // publish gives a complete part its final name. What had that name is replaced.
@@ -144,4 +173,10 @@ func (p *part[T]) abandon() {
 		_ = p.file.Close() // it is given up: the cause is what the caller reports
 		p.file = nil
 	}
+}
+
+// discard gives the file up and removes it, unless it has its final name.
+func (p *part[T]) discard() {
+	p.abandon()
+	_ = os.Remove(p.path + partialSuffix) // what is left then a recovery removes
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sort"
@@ -50,6 +51,30 @@ func TestRequestsRoundTrip(t *testing.T) {
 			if diff := cmp.Diff(wantRequest(&group[i]), sortTags(got[at+i])); diff != "" {
 				t.Fatalf("row %d (-want +got):\n%s", at+i, diff)
 			}
+		}
+	}
+}
+
+// A row group has several pages, and each begins with empty columns.
+func TestRowsAcrossPages(t *testing.T) {
+	samples := randomSamples(40_000, 17)
+	for i := range samples {
+		if samples[i].Outcome == metrics.Skipped {
+			samples[i].Outcome = metrics.OK
+		}
+	}
+	sink := newSink(t, output.ParquetConfig{})
+	if err := errors.Join(sink.Write(samples), sink.Close()); err != nil {
+		t.Fatal(err)
+	}
+	sort.SliceStable(samples, func(i, j int) bool { return samples[i].Start < samples[j].Start })
+	got := readRows(t, sink.parts(t, "requests")[0])
+	if len(got) != len(samples) {
+		t.Fatalf("rows: got %d, want %d", len(got), len(samples))
+	}
+	for i := range samples {
+		if want, got := wantRequest(&samples[i]), sortTags(got[i]); !maps.Equal(want, got) {
+			t.Fatalf("row %d (-want +got):\n%s", i, cmp.Diff(want, got))
 		}
 	}
 }
@@ -307,9 +332,9 @@ func TestFailedCompactionKeepsItsSegment(t *testing.T) {
 	if err := sink.folder.WriteRun(&output.RunFile{RunID: "RUN", Verdict: "error", EndedAt: &ended}); err != nil {
 		t.Fatal(err)
 	}
-	report, done, err := output.Complete(sink.dir)
-	if err != nil || !done || report.Rows.Requests != 90 || report.Verdict != "error" {
-		t.Errorf("Complete: got %+v, %v, %v, want 90 requests and the verdict that was there", report, done, err)
+	report, err := output.Recover(sink.dir)
+	if err != nil || report.Rows.Requests != 90 || report.Verdict != "error" {
+		t.Errorf("Recover: got %+v, %v, want 90 requests and the verdict that was there", report, err)
 	}
 	if n := openParquet(t, sink.parts(t, "requests")[1]).NumRows(); n != 90 {
 		t.Errorf("second part: %d rows, want 90", n)

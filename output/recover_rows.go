@@ -21,7 +21,7 @@ type (
 		Trial      int32        `parquet:"trial"`
 		Protocol   string       `parquet:"protocol_version"`
 		Session    int64        `parquet:"session"`
-		Iteration  int64        `parquet:"iteration"`
+		Iteration  int64        `parquet:"iteration"` // -1 comes back as metrics.NoIteration
 		Seq        int64        `parquet:"seq"`
 		Start      int64        `parquet:"start_offset_ns"`
 		Intended   *int64       `parquet:"intended_offset_ns"`
@@ -34,6 +34,10 @@ type (
 		Message    *string      `parquet:"error_message"`
 		Out        int32        `parquet:"request_bytes"`
 		In         int32        `parquet:"response_bytes"`
+		First      *int64       `parquet:"first_progress_ns"`
+		Last       *int64       `parquet:"last_progress_ns"`
+		Gaps       []int64      `parquet:"progress_gaps_ns,list"`
+		CancelStop *int64       `parquet:"cancel_stop_ns"`
 		Checks     []checkFacts `parquet:"checks,list"`
 		Warmup     bool         `parquet:"warmup"`
 	}
@@ -57,6 +61,7 @@ type names struct {
 	protocols  map[string]uint8
 	outcomes   map[string]metrics.Outcome
 	iterations map[string]metrics.IterationOutcome
+	once       []bool // by step: no part of the load
 }
 
 func namesOf(cat *metrics.Catalog) *names {
@@ -69,6 +74,7 @@ func namesOf(cat *metrics.Catalog) *names {
 	}
 	for i := range cat.Steps {
 		n.steps[[2]string{cat.Groups[cat.Steps[i].Group].Name, cat.Steps[i].ID}] = uint16(i)
+		n.once = append(n.once, cat.Steps[i].Part != "")
 	}
 	for i, p := range cat.Protocols {
 		n.protocols[p] = uint8(i)
@@ -122,10 +128,32 @@ func (n *names) request(row *requestFacts) (metrics.Sample, error) {
 			s.ChecksFailed |= 1 << i
 		}
 	}
-	if row.Message != nil {
-		s.Extra = &metrics.Extra{Message: *row.Message}
+	if n.once[step] {
+		s.Phase = metrics.PhaseSetup
 	}
+	s.Extra = row.extra()
 	return s, nil
+}
+
+// extra returns what of a sample's Extra counts in a summary, nil for nothing.
+func (row *requestFacts) extra() *metrics.Extra {
+	if row.Message == nil && row.First == nil && row.CancelStop == nil {
+		return nil
+	}
+	x := &metrics.Extra{}
+	if row.Message != nil {
+		x.Message = *row.Message
+	}
+	if row.First != nil && row.Last != nil {
+		x.HasProgress, x.FirstProgress, x.LastProgress = true, time.Duration(*row.First), time.Duration(*row.Last)
+		for _, gap := range row.Gaps {
+			x.Gaps = append(x.Gaps, time.Duration(gap))
+		}
+	}
+	if row.CancelStop != nil {
+		x.HasCancelStop, x.CancelStop = true, time.Duration(*row.CancelStop)
+	}
+	return x
 }
 
 // sessionOf is the inverse of sessionNumber.
@@ -178,32 +206,44 @@ func (n *names) iteration(row *iterationRow) (metrics.Sample, error) {
 func eachRow[T any](path string, do func(*T) error) error {
 	file, err := os.Open(filepath.Clean(path))
 	if err != nil {
-		return fmt.Errorf("read a part: %w", err)
+		return fmt.Errorf("read a part: %w", bare(err))
 	}
 	defer func() { _ = file.Close() }() // it is only read
-	info, err := file.Stat()
+	pf, err := openPartFile(file)
 	if err != nil {
-		return fmt.Errorf("read a part: %w", err)
-	}
-	pf, err := parquet.OpenFile(file, info.Size())
-	if err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
+		return err
 	}
 	for _, group := range pf.RowGroups() {
 		if err := eachOfGroup(group, do); err != nil {
-			return fmt.Errorf("read %s: %w", path, err)
+			return err
 		}
 	}
 	return nil
 }
 
+func openPartFile(file *os.File, options ...parquet.FileOption) (pf *parquet.File, err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read a part: %w", bare(err))
+	}
+	err = guard(func() error {
+		pf, err = parquet.OpenFile(file, info.Size(), options...)
+		return err
+	})
+	return pf, err
+}
+
 func eachOfGroup[T any](group parquet.RowGroup, do func(*T) error) error {
 	reader := parquet.NewGenericRowGroupReader[T](group)
-	defer func() { _ = reader.Close() }() // it is only read
+	defer func() { _ = guard(reader.Close) }() // it is only read
 	rows := make([]T, chunkRows)
 	for {
 		clear(rows)
-		n, err := reader.Read(rows)
+		n := 0
+		err := guard(func() (err error) {
+			n, err = reader.Read(rows)
+			return err
+		})
 		for i := range rows[:n] {
 			if err := do(&rows[i]); err != nil {
 				return err
@@ -216,4 +256,15 @@ func eachOfGroup[T any](group parquet.RowGroup, do func(*T) error) error {
 			return err
 		}
 	}
+}
+
+// guard turns a panic of parquet-go 0.32 into an error: some bytes that are
+// damaged make it read behind the end of a slice.
+func guard(read func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("damaged: %v", p)
+		}
+	}()
+	return read()
 }

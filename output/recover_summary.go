@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
@@ -23,14 +22,16 @@ type replay struct {
 	sink      *replaySink
 	window    int64         // how much may be fed and not taken yet
 	latest    time.Duration // the greatest Start of a request so far
+	moved     bool          // the clock was
 }
 
 // replaySink takes what the collector makes of the rows.
 type replaySink struct {
 	taken     atomic.Int64
-	progress  chan struct{} // has room for one signal
-	known     int64         // the last second whose figures the run wrote itself
+	progress  chan struct{}  // has room for one signal
+	known     map[int64]bool // seconds whose figures the run wrote itself
 	intervals []metrics.Interval
+	delays    []metrics.LoadRow // of these only lateness and queueing mean something
 }
 
 const (
@@ -45,7 +46,7 @@ const (
 	advanceRows = 8192
 )
 
-func newReplay(cfg metrics.CollectorConfig, known int64) *replay {
+func newReplay(cfg metrics.CollectorConfig, known map[int64]bool) *replay {
 	shards := 4 * runtime.GOMAXPROCS(0)
 	p := &replay{
 		sink:   &replaySink{progress: make(chan struct{}, 1), known: known},
@@ -69,8 +70,18 @@ func (s *replaySink) Write(batch []metrics.Sample) error {
 // WriteIntervals keeps the figures of the seconds that the run did not come to write.
 func (s *replaySink) WriteIntervals(rows []metrics.Interval) error {
 	for i := range rows {
-		if rows[i].Second > s.known {
+		if !s.known[rows[i].Second] {
 			s.intervals = append(s.intervals, rows[i])
+		}
+	}
+	return nil
+}
+
+// WriteLoad keeps the delays of open loads, which the iterations tell.
+func (s *replaySink) WriteLoad(rows []metrics.LoadRow) error {
+	for i := range rows {
+		if rows[i].Lateness.TotalCount() > 0 {
+			s.delays = append(s.delays, rows[i])
 		}
 	}
 	return nil
@@ -93,79 +104,137 @@ func (p *replay) feed(s metrics.Sample) {
 	// its memory does not grow with the length of the run.
 	p.latest = max(p.latest, s.Start)
 	if at := p.latest - clockMargin; at > 0 && p.fed%advanceRows == 0 {
+		p.moved = true
 		p.collector.StartClock(time.Now().Add(-at))
 	}
 }
 
+// close ends the replay. Without a clock the collector would not read the gauges.
+func (p *replay) close() {
+	if !p.moved {
+		p.collector.StartClock(time.Now())
+	}
+	p.collector.Close()
+}
+
 // summarize computes the summary from the rows of all parts and the connects,
-// and completes the intervals with the seconds that the run did not come to write.
+// and adds the rows that the run did not come to write.
 func (r *recovery) summarize(meta *journalMeta) (*metrics.Summary, error) {
-	known, wanted, err := r.knownSeconds(meta.Catalog)
+	cut, err := r.readCut(meta)
 	if err != nil {
+		return nil, err
+	}
+	next, err := r.nextPart()
+	if err != nil {
+		return nil, err
+	}
+	tail := &segmentTables{folder: r.dir, number: next, block: &r.block, step: r.step}
+	defer tail.end()
+	if err := tail.use(meta); err != nil {
 		return nil, err
 	}
 	p := newReplay(metrics.CollectorConfig{
 		Catalog: meta.Catalog, Warmup: meta.Warmup,
-		Gauges: func(group int) metrics.Gauges { return metrics.Gauges{SessionsWanted: wanted[group]} },
-	}, known)
+		Gauges: func(group int) metrics.Gauges { return metrics.Gauges{SessionsWanted: cut.sessions[group]} },
+	}, cut.seconds["intervals"])
 	done := make(chan error, 1)
 	go func() { done <- p.collector.Run() }()
-	err = r.feedAll(p, meta.Catalog)
-	p.collector.Close()
+	err = r.feedAll(p, cut, tail)
+	p.close()
 	if err := errors.Join(err, <-done); err != nil {
 		return nil, err
 	}
-	if err := r.writeTail(meta, p.sink.intervals); err != nil {
+	if err := r.writeTail(tail, cut, p.sink); err != nil {
 		return nil, err
 	}
+	return r.summaryOf(p.collector, cut)
+}
+
+func (r *recovery) summaryOf(c *metrics.Collector, cut *cutOff) (*metrics.Summary, error) {
 	thresholds, err := r.thresholds()
 	if err != nil {
 		return nil, err
 	}
-	s := p.collector.Summary(metrics.RunInfo{
-		RunID: r.report.RunID, Scenario: r.file.Scenario.Name, StartedAt: r.file.StartedAt, Seed: r.file.Seed,
-		ResultsDir: r.dir, Thresholds: thresholds, Signal: syscall.SIGKILL,
+	info := metrics.RunInfo{
+		RunID: r.report.RunID, Scenario: r.file.Scenario.Name, StartedAt: r.file.StartedAt, Seed: r.file.Seed, Tags: r.file.Tags,
+		ResultsDir: r.dir, Thresholds: thresholds, Signal: syscall.SIGKILL, CutOff: true,
+	}
+	if n := len(cut.marks); n > 0 && cut.marks[n-1].at > cut.warmup {
+		info.MeasuredEnd = cut.marks[n-1].at
+	}
+	if n := len(r.marks); n > 0 {
+		r.report.Unjournalled = r.marks[n-1].unjournalled
+	}
+	r.report.At = cut.at()
+	return c.Summary(info), nil
+}
+
+// feedAll feeds the connects, the requests and the iterations, and those that
+// have no row yet, which also go to tail. The requests come before the
+// iterations because they move the clock, and only they go into the intervals.
+func (r *recovery) feedAll(p *replay, cut *cutOff, tail *segmentTables) error {
+	if err := r.feedConnects(p, cut); err != nil {
+		return err
+	}
+	n := namesOf(cut.cat)
+	err := eachOfTable(r, "requests", func(row *requestFacts) error {
+		s, err := n.request(row)
+		if err == nil {
+			p.feed(s)
+			cut.request(&s)
+		}
+		return err
 	})
-	return s, nil
-}
-
-// feedAll feeds the connects, the requests and the iterations. The requests
-// come before the iterations because they move the clock, and only they go
-// into the intervals.
-func (r *recovery) feedAll(p *replay, cat *metrics.Catalog) error {
-	if err := r.feedConnects(p, cat); err != nil {
+	if err != nil {
 		return err
 	}
-	n := namesOf(cat)
-	if err := feedTable(r, p, "requests", n.request); err != nil {
+	err = eachOfTable(r, "iterations", func(row *iterationRow) error {
+		s, err := n.iteration(row)
+		if err == nil {
+			p.feed(s)
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	return feedTable(r, p, "iterations", n.iteration)
+	return cut.eachIteration(func(s metrics.Sample) error {
+		r.report.Interrupted++
+		p.feed(s)
+		return tail.sample(&s)
+	})
 }
 
-// feedTable feeds all parts of a table.
-func feedTable[T any](r *recovery, p *replay, table string, sample func(*T) (metrics.Sample, error)) error {
+// eachOfTable reads all parts of a table. One that cannot be read is lost, and
+// no reason to give up the others.
+func eachOfTable[T any](r *recovery, table string, do func(*T) error) error {
 	parts, err := r.parts(table)
 	if err != nil {
 		return err
 	}
 	for _, part := range parts {
-		err := eachRow(part, func(row *T) error {
-			s, err := sample(row)
-			if err == nil {
-				p.feed(s)
-			}
-			return err
-		})
-		if err != nil {
-			return err
+		err := eachRow(part, do)
+		if err == nil || r.broken[part] {
+			continue
 		}
+		if r.broken == nil {
+			r.broken = map[string]bool{}
+		}
+		r.broken[part] = true
+		name, relErr := filepath.Rel(r.dir, part)
+		if relErr != nil {
+			name = part
+		}
+		r.lose(Loss{File: name, Reason: err.Error()})
 	}
 	return nil
 }
 
 // connectRecords feeds the samples of kind connect.
-type connectRecords struct{ replay *replay }
+type connectRecords struct {
+	replay *replay
+	cut    *cutOff
+}
 
 func (c connectRecords) meta(*journalMeta) error          { return nil }
 func (c connectRecords) interval(*metrics.Interval) error { return nil }
@@ -173,16 +242,17 @@ func (c connectRecords) loadRow(*metrics.LoadRow) error   { return nil }
 func (c connectRecords) sample(s *metrics.Sample) error {
 	if s.Kind == metrics.KindConnect {
 		c.replay.feed(*s)
+		c.cut.connect(s)
 	}
 	return nil
 }
 
-func (r *recovery) feedConnects(p *replay, cat *metrics.Catalog) error {
+func (r *recovery) feedConnects(p *replay, cut *cutOff) error {
 	path := filepath.Join(r.dir, journalFolder, connectsName)
-	frames, file, err := openFrames(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if f := r.journalFile(connectsName); f == nil || !f.ours(r.file.RunID) {
 		return nil
 	}
+	frames, file, err := openFrames(path)
 	if err != nil {
 		return err
 	}
@@ -190,84 +260,66 @@ func (r *recovery) feedConnects(p *replay, cat *metrics.Catalog) error {
 	for {
 		f, err := frames.next()
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err == nil {
-			err = decodeFrame(f, cat, connectRecords{p})
+			err = decodeFrame(f, cut.cat, connectRecords{p, cut})
 		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", path, err)
 		}
 	}
-	r.report.TornBytes += frames.damage.TornBytes
-	r.report.Gaps += frames.damage.Gaps
-	r.report.LostRecords += frames.damage.LostRecords
-	r.report.LostBytes += frames.damage.LostBytes
-	return nil
 }
 
-// knownSeconds returns the last second that the run wrote figures of, and the
-// most sessions that each group wanted.
-func (r *recovery) knownSeconds(cat *metrics.Catalog) (last int64, wanted []int, err error) {
-	last, wanted = noSecond, make([]int, len(cat.Groups))
-	n := namesOf(cat)
-	parts, err := r.parts("intervals")
-	for _, part := range parts {
-		err = errors.Join(err, eachRow(part, func(row *intervalFacts) error {
-			last = max(last, row.Second)
-			return nil
-		}))
-	}
-	if err != nil {
-		return 0, nil, err
-	}
-	parts, err = r.parts("load")
-	for _, part := range parts {
-		err = errors.Join(err, eachRow(part, func(row *loadFacts) error {
-			last = max(last, row.Second)
-			if g, ok := n.groups[row.Group]; ok {
-				wanted[g] = max(wanted[g], int(row.Wanted))
-			}
-			return nil
-		}))
-	}
-	return last, wanted, err
-}
-
-// noSecond is before all seconds: that of the setup is -1.
-const noSecond = -2
-
-// writeTail writes intervals as one more part of their table. Doing it again
-// finds their seconds known, and adds nothing.
-func (r *recovery) writeTail(meta *journalMeta, rows []metrics.Interval) error {
-	if len(rows) == 0 {
-		return nil
-	}
+// nextPart returns a number that is after those of all segments and parts.
+func (r *recovery) nextPart() (int, error) {
 	next := 0
+	for _, f := range r.files {
+		next = max(next, f.number+1)
+	}
+	for _, m := range r.marks {
+		for _, s := range m.segments {
+			next = max(next, s.number+1)
+		}
+	}
 	for _, table := range tableNames {
 		parts, err := r.parts(table)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		for _, part := range parts {
 			next = max(next, partNumber(part)+1)
 		}
 	}
-	t := &segmentTables{folder: r.dir, number: next, block: &r.block}
-	defer t.end()
-	if err := t.use(meta); err != nil {
+	return next, nil
+}
+
+// writeTail writes what the run did not come to write as one more part of each
+// table. Doing it again finds the rows there, and adds nothing.
+func (r *recovery) writeTail(tail *segmentTables, cut *cutOff, sink *replaySink) error {
+	err := cut.eachSession(func(s metrics.Sample) error {
+		r.report.Sessions++
+		return tail.sample(&s)
+	})
+	if err != nil {
 		return err
 	}
-	for i := range rows {
-		if err := t.interval(&rows[i]); err != nil {
+	for i := range sink.intervals {
+		if err := tail.interval(&sink.intervals[i]); err != nil {
 			return err
 		}
 	}
-	if err := t.complete(); err != nil {
+	rows := cut.loadRows(sink.delays)
+	for i := range rows {
+		if err := tail.loadRow(&rows[i]); err != nil {
+			return err
+		}
+	}
+	if err := tail.complete(); err != nil {
 		return err
 	}
-	r.report.Rows.add(t.rows)
-	return t.publish()
+	r.report.Rows.add(tail.rows)
+	return tail.publish()
 }
 
 // thresholds reads those that run.json named at the start; none are the defaults.

@@ -27,6 +27,7 @@ func lawfulSamples(n int, seed uint64) []metrics.Sample {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	cat := testCatalog()
 	var out []metrics.Sample
+	arrivals := make([]uint64, len(cat.Groups))
 	for i := range n {
 		start := time.Duration(i) * 3 * time.Millisecond
 		step := uint16(rng.IntN(len(cat.Steps)))
@@ -34,15 +35,23 @@ func lawfulSamples(n int, seed uint64) []metrics.Sample {
 			Kind: metrics.KindStep, Step: step, Group: uint8(cat.Steps[step].Group),
 			Intended: metrics.NoOffset, Release: metrics.NoOffset,
 			Start: start, FirstByte: start + time.Duration(rng.IntN(1e6)), End: start + time.Duration(1e6+rng.IntN(5e6)),
-			Iteration: uint64(i), Session: uint32(rng.IntN(20)), Proto: uint8(1 + rng.IntN(2)), Rounds: 1,
+			Session: uint32(rng.IntN(20)), Proto: uint8(1 + rng.IntN(2)), Rounds: 1,
 			BytesOut: rng.Uint32N(1000), BytesIn: rng.Uint32N(100000), HTTPStatus: 200,
 		}
+		s.Iteration = arrivals[s.Group]
+		arrivals[s.Group]++
 		if rng.IntN(4) == 0 {
 			s.Outcome = metrics.Outcome(rng.IntN(int(metrics.Skipped)))
 			s.Extra = &metrics.Extra{Message: fmt.Sprintf("error %d", rng.IntN(3)), TraceID: "trace"}
 			if s.Outcome == metrics.RPCError || s.Outcome == metrics.Timeout {
 				s.Code = -int32(rng.IntN(3))
 			}
+		}
+		if rng.IntN(4) == 0 {
+			if s.Extra == nil {
+				s.Extra = &metrics.Extra{}
+			}
+			randomProgress(rng, s.Extra)
 		}
 		if checks := len(cat.Steps[step].Checks); checks > 0 && s.Outcome.Answered() {
 			s.ChecksFailed = rng.Uint32N(1 << checks)
@@ -145,15 +154,13 @@ func TestRecoveredRunEqualsTheLiveOne(t *testing.T) {
 			if err := c.Run(); err != nil {
 				t.Fatal(err)
 			}
-			live := c.Summary(metrics.RunInfo{RunID: "RUN", Scenario: "s", StartedAt: t0, Seed: 7, Signal: syscall.SIGKILL, ResultsDir: sink.killed})
+			live := c.Summary(metrics.RunInfo{RunID: "RUN", Scenario: "s", StartedAt: t0, Seed: 7, Signal: syscall.SIGKILL, CutOff: true, ResultsDir: sink.killed})
 
-			report, done, err := output.Complete(sink.killed)
-			if err != nil || !done || report.Verdict != metrics.VerdictInterrupted || !report.Summarized {
-				t.Fatalf("Complete: %+v, %v, %v", report, done, err)
+			report, err := output.Recover(sink.killed)
+			if err != nil || report.Verdict != metrics.VerdictInterrupted || !report.Summarized || report.Err() != nil {
+				t.Fatalf("Recover: %+v, %v", report, err)
 			}
 			want, got := tables(t, whole.dir), tables(t, sink.killed)
-			delete(want, "load") // the rows do not tell the gauges of the last seconds
-			delete(got, "load")
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("tables (-live +recovered):\n%s", diff)
 			}
@@ -169,11 +176,8 @@ func TestRecoveredRunEqualsTheLiveOne(t *testing.T) {
 func finished(t *testing.T, dir string) {
 	t.Helper()
 	before := tree(t, dir)
-	if _, done, err := output.Complete(dir); done || err != nil {
-		t.Errorf("Complete again: %v, %v, want nothing to do", done, err)
-	}
-	if _, err := output.Recover(dir); err != nil {
-		t.Errorf("Recover again: %v", err)
+	if report, err := output.Recover(dir); !report.Complete || err != nil {
+		t.Errorf("Recover again: %+v, %v, want nothing to do", report, err)
 	}
 	if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
 		t.Errorf("the second Recover changed files (-before +after):\n%s", diff)
@@ -338,7 +342,7 @@ func TestTruncatedJournalKeepsWholeBatches(t *testing.T) {
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
-		if n := len(tables(t, dir)["requests"]); n != 5*batches || report.Gaps != 0 {
+		if n := len(tables(t, dir)["requests"]); n != 5*batches {
 			t.Errorf("cut at %d: %d requests, want %d; %+v", cut, n, 5*batches, report)
 		}
 	}
@@ -378,13 +382,10 @@ func TestFlippedBitIsCountedAndTheSegmentKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 5 requests, 5 iterations and 1 session were in the second batch, 1 record were the metadata.
-	if n := len(tables(t, dir)["requests"]); n != 10 || report.Gaps != 2 || report.LostRecords != 12 || report.LostBytes == 0 {
+	if n := len(tables(t, dir)["requests"]); n != 10 || len(report.Lost.Places) != 2 || report.Lost.Records != 12 || report.Lost.Bytes == 0 {
 		t.Errorf("%d requests, want 10; %+v", n, report)
 	}
 	if _, err := os.Stat(wal + ".damaged"); err != nil {
 		t.Errorf("the damaged segment was not kept: %v", err)
-	}
-	if needs, err := output.NeedsRecovery(dir); needs || err != nil {
-		t.Errorf("NeedsRecovery: %v, %v", needs, err)
 	}
 }

@@ -36,6 +36,29 @@ type RunFile struct {
 	Verdict    string                    `json:"verdict"`
 	ExitCode   *int                      `json:"exit_code"` // null while running
 	Clock      Clock                     `json:"clock"`
+	Tags       map[string]string         `json:"tags,omitempty"`
+	// Recovery says what a recovery could not read; nil when there was none, or
+	// nothing was lost.
+	Recovery *Losses `json:"recovery,omitempty"`
+}
+
+// Losses is what was recorded and could not be read any more.
+type Losses struct {
+	// Records is the number of records lost, as far as that can be told, and Bytes
+	// their size in the journal.
+	Records int64 `json:"lost_records"`
+	Bytes   int64 `json:"lost_bytes"`
+	// Places are the first hundred.
+	Places []Loss `json:"places"`
+}
+
+// Loss is one place at which something was lost.
+type Loss struct {
+	File    string `json:"file"` // in the results folder
+	Offset  int64  `json:"offset"`
+	Bytes   int64  `json:"bytes"`
+	Records int64  `json:"records"`
+	Reason  string `json:"reason"`
 }
 
 // Host describes the machine that makes the load.

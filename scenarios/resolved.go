@@ -33,33 +33,6 @@ func (s *Scenario) Resolved() []byte {
 	return []byte(w.text.String())
 }
 
-// Mask hides, in a text that was made from the scenario, every value that
-// Resolved hides.
-func (s *Scenario) Mask(text string) string {
-	s.markArguments()
-	var collect func(n *syntax.Node, path []string)
-	var secrets []string
-	collect = func(n *syntax.Node, path []string) {
-		for _, p := range n.Pairs {
-			collect(p.Value, append(slices.Clip(path), p.Key.Text))
-		}
-		for _, item := range n.Items {
-			collect(item, path)
-		}
-		if n.Text != "" && len(path) > 0 && masked(n, path) == mask {
-			quoted := string(script.AppendQuoted(nil, n.Text))
-			secrets = append(secrets, n.Text, quoted[1:len(quoted)-1])
-		}
-	}
-	collect(s.root, nil)
-	// The longest first: one may be a part of another.
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	for _, secret := range secrets {
-		text = strings.ReplaceAll(text, secret, mask)
-	}
-	return text
-}
-
 // writer writes a tree as block YAML. A path is the keys that lead to a node;
 // the items of a list have the path of the list.
 type writer struct {

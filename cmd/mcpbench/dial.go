@@ -18,6 +18,7 @@ type dialer struct {
 	getStream bool
 	engine    mcp.Engine // "" is auto
 	seed      uint64
+	params    *mcp.ParamHeaders // shared by all who dial this server
 }
 
 // dial implements driver.Dial.
@@ -29,6 +30,7 @@ func (d *dialer) dial(ctx context.Context, slot int, o mcp.Options) (driver.Sess
 	o.Version = mcp.Version(d.server.Protocol)
 	o.Client = mcp.Implementation{Name: "mcpbench", Version: version}
 	o.GetStream = d.getStream
+	o.ParamHeaders = d.params
 	session, err := mcp.Connect(ctx, transport, o)
 	if err != nil { // a nil *mcp.Session in the interface would not be nil
 		return nil, err

@@ -34,6 +34,8 @@ type execution struct {
 	startedAt time.Time
 	plan      *driver.Plan
 	embedded  *embedded
+	frames    *frameLog           // nil: none
+	logs      []*output.ServerLog // of stdio servers, by their index; nil for others
 	folder    *output.Folder
 	parquet   *output.Parquet
 	collector *metrics.Collector
@@ -91,7 +93,38 @@ func (e *execution) measure(ctx context.Context, screen *screen) error {
 		}
 	}
 	e.throttled = screen.throttle.share()
-	return e.report(err, counted)
+	return e.report(errors.Join(err, e.closeLogs()), counted)
+}
+
+// watch has what goes on beside the results kept: the frames of --frames, and
+// what stdio servers print on stderr.
+func (e *execution) watch() {
+	mask := e.scenario.Masker()
+	stdio := make([]string, len(e.program.Servers))
+	for i := range stdio {
+		if s := &e.program.Servers[i]; s.Transport == "stdio" {
+			stdio[i] = s.Name
+		}
+	}
+	e.logs = e.folder.NewServerLogs(stdio, mask)
+	e.plan.Watch = func(group int, session uint32, o *mcp.Options) {
+		server := e.program.Groups[group].Server
+		if l := e.logs[server]; l != nil {
+			o.Stderr = l.Session(session)
+		}
+		e.frames.watch(e.program.Servers[server].Name, session, o)
+	}
+}
+
+// closeLogs closes what was kept beside the results. The sessions are closed.
+func (e *execution) closeLogs() error {
+	err := e.frames.close()
+	for _, l := range e.logs {
+		if l != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}
+	return err
 }
 
 // recordNothing ends a collector that never got a run, so that there is a
@@ -120,29 +153,37 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	if e.embedded, err = startEmbedded(ctx, p); err != nil {
 		return err
 	}
+	params := make([]mcp.ParamHeaders, len(p.Servers))
 	e.plan, err = driver.NewPlan(p, e.flags.seed, func(group int) driver.Dial {
 		d := &dialer{
 			server: &p.Servers[p.Groups[group].Server], seed: e.flags.seed,
 			getStream: e.flags.getStream == "always", // no step needs one yet
 			engine:    mcp.Engine(e.flags.engine),
+			params:    &params[p.Groups[group].Server],
 		}
 		return d.dial
 	})
 	if err != nil {
 		return err
 	}
-	e.choosePacers()
-	e.file = e.newRunFile()
-	if err := errors.Join(folder.WriteRun(e.file), folder.WriteScenario(e.scenario.Resolved())); err != nil {
+	e.watch()
+	if err := e.frames.start(e.scenario.Masker()); err != nil {
 		return err
 	}
+	e.choosePacers()
+	e.file = e.newRunFile()
+	// The journal comes first: a folder with run.json and without a journal has lost it.
 	e.parquet, err = output.NewParquet(output.ParquetConfig{
 		Folder: folder, RunID: e.runID, Catalog: e.plan.Catalog, T0: e.startedAt, Run: e.file, Warmup: p.Warmup,
 	})
 	if err != nil {
 		return err
 	}
+	if err := errors.Join(folder.WriteRun(e.file), folder.WriteScenario(e.scenario.Resolved())); err != nil {
+		return errors.Join(err, e.parquet.Close())
+	}
 	e.plan.OnClock = func(t0 time.Time) {
+		e.frames.startClock(t0)
 		e.parquet.SetT0(t0)
 		e.file.Clock.T0 = &t0
 	}
@@ -154,8 +195,7 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	return nil
 }
 
-// choosePacers gives each open group its pacer. The precise one keeps a
-// processor's place while it naps, so it gets one more.
+// choosePacers gives each open group its pacer, and the program its processors.
 func (e *execution) choosePacers() {
 	precise := 0
 	for i := range e.plan.Groups {
@@ -172,9 +212,7 @@ func (e *execution) choosePacers() {
 			precise++
 		}
 	}
-	if precise > 0 && e.flags.procs == 0 {
-		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + precise)
-	}
+	e.chooseProcs(precise)
 }
 
 // outDir is where run folders go: the flag, the scenario, the default.
@@ -192,7 +230,7 @@ func (e *execution) newRunFile() *output.RunFile {
 		RunID: e.runID, Mcpbench: version, Go: runtime.Version(), StartedAt: e.startedAt.UTC(),
 		Host: output.ThisHost(), Command: e.command,
 		Scenario: output.ScenarioRef{Name: e.program.Name, SHA256: hex.EncodeToString(sum[:])},
-		Seed:     e.flags.seed,
+		Seed:     e.flags.seed, Tags: e.program.Tags,
 	}
 	for _, t := range p.Thresholds { // for whoever has to judge the run after a kill
 		f.Thresholds = append(f.Thresholds, metrics.ThresholdResult{Expr: t.Expr})

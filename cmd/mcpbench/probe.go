@@ -9,8 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"mcpbench/driver"
+	"mcpbench/internal/nearest"
 	"mcpbench/mcp"
 	"mcpbench/metrics"
+	"mcpbench/pool"
 	"mcpbench/scenarios"
 )
 
@@ -19,16 +22,30 @@ type probe struct {
 	session *mcp.Session
 	timeout time.Duration
 	target  *embedded
+	// connect opens another session to the same server, in the version given.
+	connect func(ctx context.Context, v mcp.Version) (*mcp.Session, error)
 }
 
-// openProbe opens a session to the server that the flags name. The error has
-// the exit code.
-func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.QuickConfig) (*probe, error) {
+// aim is a server to be asked outside any load, before anything is sent to it.
+type aim struct {
+	scenario *scenarios.Scenario
+	program  *scenarios.Program
+	server   *scenarios.Server // of the program
+}
+
+// aimAt returns the server that the flags name. The error has the exit code.
+func (t *targetFlags) aimAt(s streams, q scenarios.QuickConfig) (*aim, error) {
 	q.Tool = "none" // the quick form wants one; only its server is used here
 	sc, err := scenarios.Quick(q)
 	if err != nil {
 		return nil, usage("%w", err)
 	}
+	return t.aimIn(s, sc, "")
+}
+
+// aimIn returns the server of that name in a scenario, its only one if the name
+// is empty.
+func (t *targetFlags) aimIn(s streams, sc *scenarios.Scenario, name string) (*aim, error) {
 	headers, err := t.headerValues(s)
 	if err != nil {
 		return nil, err
@@ -40,27 +57,78 @@ func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.Quick
 	if err != nil {
 		return nil, err
 	}
-	target, err := startEmbedded(ctx, program)
+	var names []string
+	for i := range program.Servers {
+		server := &program.Servers[i]
+		if server.Name == name || name == "" && len(program.Servers) == 1 {
+			return &aim{scenario: sc, program: program, server: server}, nil
+		}
+		names = append(names, server.Name)
+	}
+	if name == "" {
+		return nil, usage("the scenario has several servers (%s): name one with --server", strings.Join(names, ", "))
+	}
+	return nil, usage("the scenario has no server %q%s; it has: %s", name, nearest.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+// openProbe opens a session to the server that the flags name. The error has the
+// exit code.
+func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.QuickConfig) (*probe, error) {
+	a, err := t.aimAt(s, q)
+	if err != nil {
+		return nil, err
+	}
+	return a.open(ctx, t, &dialer{}, mcp.Options{ParamHeaders: &mcp.ParamHeaders{}})
+}
+
+// open opens a session with the options of d and o, which it completes.
+func (a *aim) open(ctx context.Context, t *targetFlags, d *dialer, o mcp.Options) (*probe, error) {
+	target, err := startEmbedded(ctx, a.program)
 	if err != nil {
 		return nil, failure("%w", err)
 	}
-	d := &dialer{server: &program.Servers[0]}
+	d.server = a.server
 	transport, err := d.transport(0)
 	if err != nil {
 		return nil, usage("%w", errors.Join(err, target.discard()))
 	}
-	dctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout,
-		fmt.Errorf("no session within %v", t.connectTimeout))
-	defer cancel()
-	session, err := mcp.Connect(dctx, transport, mcp.Options{
-		Version: mcp.Version(program.Servers[0].Protocol),
-		Client:  mcp.Implementation{Name: "mcpbench", Version: version}, Base: time.Now(),
-	})
-	if err != nil {
+	o.Client, o.Base = mcp.Implementation{Name: "mcpbench", Version: version}, time.Now()
+	p := &probe{timeout: t.timeout, target: target}
+	p.connect = func(ctx context.Context, v mcp.Version) (*mcp.Session, error) {
+		ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout, &connectTimeoutError{t.connectTimeout})
+		defer cancel()
+		o := o
+		o.Version = v
+		session, err := mcp.Connect(ctx, transport, o)
+		if err != nil {
+			outcome, code := driver.Classify(ctx, mcp.Reply{}, err)
+			return nil, &connectError{outcome: outcome, code: code, err: err}
+		}
+		return session, nil
+	}
+	if p.session, err = p.connect(ctx, mcp.Version(a.server.Protocol)); err != nil {
 		return nil, failure("connect to the server: %w", errors.Join(err, target.discard()))
 	}
-	return &probe{session: session, timeout: t.timeout, target: target}, nil
+	return p, nil
 }
+
+// connectTimeoutError is a session that was not open in time.
+type connectTimeoutError struct{ limit time.Duration }
+
+func (e *connectTimeoutError) Error() string { return fmt.Sprintf("no session within %v", e.limit) }
+
+// Is makes it the timeout that outcomes know.
+func (*connectTimeoutError) Is(target error) bool { return target == pool.ErrDialTimeout }
+
+// connectError is a session that could not be opened.
+type connectError struct {
+	outcome metrics.Outcome
+	code    int32
+	err     error
+}
+
+func (e *connectError) Error() string { return e.err.Error() }
+func (e *connectError) Unwrap() error { return e.err }
 
 func (p *probe) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
@@ -116,23 +184,24 @@ func (t *tool) arguments() string {
 }
 
 func (p *probe) tools(ctx context.Context) ([]tool, error) {
-	return list[tool](ctx, p, "tools/list", "tools")
+	return list[tool](ctx, p, "tools/list", "tools", func(mcp.Reply) {})
 }
 
-// list follows a listing to its end.
-func list[T any](ctx context.Context, p *probe, method, member string) ([]T, error) {
+// list follows a listing to its end; page is told of each page.
+func list[T any](ctx context.Context, p *probe, method, member string, page func(mcp.Reply)) ([]T, error) {
 	out := []T{}
 	req := mcp.Request{Method: method, Params: []byte("{}"), Timeout: p.timeout}
 	for reply, err := range mcp.Pages(ctx, p.session, req) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", method, err)
 		}
-		var page map[string]json.RawMessage
-		if err := json.Unmarshal(reply.Result, &page); err != nil {
+		page(reply)
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(reply.Result, &members); err != nil {
 			return nil, fmt.Errorf("%s: %w", method, err)
 		}
 		var items []T
-		if err := json.Unmarshal(page[member], &items); err != nil {
+		if err := json.Unmarshal(members[member], &items); err != nil {
 			return nil, fmt.Errorf("%s: member %q of the result: %w", method, member, err)
 		}
 		out = append(out, items...)

@@ -54,6 +54,19 @@ func runRun(cmd *cobra.Command, s streams, f *runFlags, args []string) error {
 	if err := checkRunUsage(cmd, s, f, args); err != nil {
 		return err
 	}
+	frames, err := openFrames(f) // also the server's schema is asked for only after this
+	if err != nil {
+		return err
+	}
+	err = runLoaded(cmd, s, f, args, frames)
+	// It is closed already, unless it did not come to a run.
+	if cerr := frames.close(); cerr != nil && err == nil {
+		err = failure("%w", cerr)
+	}
+	return err
+}
+
+func runLoaded(cmd *cobra.Command, s streams, f *runFlags, args []string, frames *frameLog) error {
 	ctx := cmd.Context()
 	var sc *scenarios.Scenario
 	err := interruptible(ctx, func(ctx context.Context) (err error) {
@@ -90,6 +103,7 @@ func runRun(cmd *cobra.Command, s streams, f *runFlags, args []string) error {
 	}
 	e := &execution{
 		streams: s, flags: f, scenario: sc, program: program, command: maskedCommand(cmd, args, f), failed: f.probeFailed,
+		frames: frames,
 	}
 	if err := f.profiles.start(); err != nil {
 		return failure("%w", errors.Join(err, f.profiles.stop()))
@@ -178,17 +192,22 @@ func (f *runFlags) quick(ctx context.Context, s streams, o scenarios.LoadOptions
 // arguments returns the tool's arguments as JSON: those given, or some made
 // from the tool's input schema.
 func (f *runFlags) arguments(ctx context.Context, s streams, q scenarios.QuickConfig) ([]byte, error) {
-	switch {
-	case f.args == "":
+	if f.args == "" {
 		return f.argumentsFromSchema(ctx, s, q)
-	case f.args == "-" || strings.HasPrefix(f.args, "@"):
-		data, err := s.readInput(strings.TrimPrefix(f.args, "@"))
-		if err != nil {
-			return nil, usage("-a %s: %w", f.args, err)
-		}
-		return data, nil
 	}
-	return []byte(f.args), nil
+	return s.jsonFlag("-a", f.args)
+}
+
+// jsonFlag returns the value of a flag that is JSON, @FILE or - for standard input.
+func (s streams) jsonFlag(flag, value string) ([]byte, error) {
+	if value != "-" && !strings.HasPrefix(value, "@") {
+		return []byte(value), nil
+	}
+	data, err := s.readInput(strings.TrimPrefix(value, "@"))
+	if err != nil {
+		return nil, usage("%s %s: %w", flag, value, err)
+	}
+	return data, nil
 }
 
 // overrides turns the flags in use into replacements of the scenario's values.

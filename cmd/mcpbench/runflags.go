@@ -109,6 +109,7 @@ type runFlags struct {
 	seed       uint64
 	tags       map[string]string
 	dryRun     bool
+	frames     string
 
 	profiles profiles
 
@@ -131,7 +132,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.getStream, "get-stream", "auto", "legacy HTTP: open the GET stream: auto, always or never")
 	fs.DurationVar(&f.grace, "grace", 5*time.Second, "time that open requests may take at the end")
 	fs.StringVar(&f.pacer, "pacer", "auto", "auto, precise or economical")
-	fs.IntVar(&f.procs, "procs", 0, "processors to use (GOMAXPROCS; default: all)")
+	fs.IntVar(&f.procs, "procs", 0, "processors to use (GOMAXPROCS; default: all, one of two that a closed load shares with its target)")
 	fs.StringVar(&f.engine, "http-engine", "auto", "auto, fast or std")
 	fs.IntVar(&f.inFlight, "in-flight", 1, "requests in flight on one session")
 	fs.StringVarP(&f.out, "out", "o", "results", "folder for results; each run makes `DIR`/RUN_ID")
@@ -145,6 +146,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
 	fs.StringToStringVar(&f.tags, "tag", nil, "label `K=V` kept with the results (repeat)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and one rendered request of each step; nothing is sent")
+	fs.StringVar(&f.frames, "frames", "", "log what goes over the wire to `FILE`: JSON lines, secrets hidden, at most 64 MiB")
 	fs.StringVar(&f.profiles.cpu, "cpuprofile", "", "write a processor profile of mcpbench itself to `FILE`")
 	fs.StringVar(&f.profiles.mem, "memprofile", "", "write a heap profile of mcpbench itself to `FILE`")
 	fs.StringVar(&f.profiles.trace, "trace", "", "write an execution trace of mcpbench itself to `FILE`")

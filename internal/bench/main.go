@@ -29,6 +29,7 @@ type options struct {
 	duration time.Duration
 	pairs    int
 	sse      bool
+	stdio    bool
 }
 
 func main() {
@@ -48,11 +49,16 @@ func run(args []string) error {
 	fs.DurationVar(&o.duration, "d", 5*time.Second, "length of one run")
 	fs.IntVar(&o.pairs, "pairs", 5, "pairs of runs")
 	fs.BoolVar(&o.sse, "sse", false, "mcpbench gets event streams; wrk always gets JSON")
-	fs.StringVar(&server, "serve", "", "internal: serve json or sse on a free port")
+	fs.BoolVar(&o.stdio, "stdio", false, "8 stdio servers with 8 requests in flight each, instead of HTTP and wrk")
+	fs.StringVar(&server, "serve", "", "internal: serve json or sse on a free port, or stdio")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if server != "" {
+	switch server {
+	case "":
+	case "stdio":
+		return serveLines(os.Stdin, os.Stdout)
+	default:
 		return serveHere(server == "sse")
 	}
 	return compare(o)
@@ -81,6 +87,9 @@ func compare(o options) error {
 		if err := build.Run(); err != nil {
 			return fmt.Errorf("build mcpbench: %w", err)
 		}
+	}
+	if o.stdio {
+		return pipes(o, dir)
 	}
 	plain, stopPlain, err := startServer("json")
 	if err != nil {
@@ -114,6 +123,32 @@ func compare(o options) error {
 	slices.Sort(ratios)
 	fmt.Printf("ratio of client CPU a request: median %.2f, min %.2f, max %.2f\n",
 		ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1])
+	return nil
+}
+
+// pipes measures stdio: there is nothing to compare it with.
+func pipes(o options, dir string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var all []float64
+	for range o.pairs {
+		out, _, err := measure(o.program, "run", "-t", "echo", "-a", arguments, "-c", "8", "--in-flight", "8",
+			"-d", o.duration.String(), "-q", "--json", "-o", filepath.Join(dir, "results"), "--", self, "-serve", "stdio")
+		if err != nil {
+			return err
+		}
+		s, err := readSummary(out)
+		if err != nil {
+			return err
+		}
+		// That of the program alone: what wait tells has the servers in it.
+		all = append(all, s.Soundness.CPU*1e6/float64(s.Requests.Total))
+		fmt.Printf("%.2f µs a request, %.0f requests/s\n", all[len(all)-1], float64(s.Requests.Total)/o.duration.Seconds())
+	}
+	slices.Sort(all)
+	fmt.Printf("client CPU a request: median %.2f µs, min %.2f, max %.2f\n", all[len(all)/2], all[0], all[len(all)-1])
 	return nil
 }
 
@@ -166,24 +201,39 @@ func measure(name string, args ...string) ([]byte, time.Duration, error) {
 }
 
 func runMcpbench(o options, addr, dir string) (cost, error) {
-	out, cpu, err := measure(o.program, "run", "--url", "http://"+addr+"/mcp", "-t", "echo", "-a", `{"message":"0123456789"}`,
+	out, cpu, err := measure(o.program, "run", "--url", "http://"+addr+"/mcp", "-t", "echo", "-a", arguments,
 		"-c", strconv.Itoa(o.sessions), "-d", o.duration.String(), "-q", "--json", "-o", filepath.Join(dir, "results"), "--http-engine", o.engine)
 	if err != nil {
 		return cost{}, err
 	}
-	var s struct {
-		Requests struct {
-			Total int64 `json:"total"`
-			OK    int64 `json:"ok"`
-		} `json:"requests"`
-	}
-	if err := json.Unmarshal(out, &s); err != nil {
+	s, err := readSummary(out)
+	if err != nil {
 		return cost{}, err
 	}
-	if s.Requests.OK != s.Requests.Total {
-		return cost{}, fmt.Errorf("only %d of %d requests were ok", s.Requests.OK, s.Requests.Total)
-	}
 	return cost{cpu, s.Requests.Total}, nil
+}
+
+const arguments = `{"message":"0123456789"}`
+
+type summary struct {
+	Requests struct {
+		Total int64 `json:"total"`
+		OK    int64 `json:"ok"`
+	} `json:"requests"`
+	Soundness struct {
+		CPU float64 `json:"cpu_s"`
+	} `json:"soundness"`
+}
+
+// readSummary reads what a run printed; all its requests must have been ok.
+func readSummary(out []byte) (s summary, err error) {
+	if err := json.Unmarshal(out, &s); err != nil {
+		return s, err
+	}
+	if s.Requests.OK != s.Requests.Total {
+		return s, fmt.Errorf("only %d of %d requests were ok", s.Requests.OK, s.Requests.Total)
+	}
+	return s, nil
 }
 
 const script = `wrk.method = "POST"

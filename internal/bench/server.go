@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -68,22 +69,11 @@ func answerAll(conn net.Conn, sse bool) error {
 }
 
 func appendAnswer(out, body []byte, sse bool) []byte {
-	_, after, ok := bytes.Cut(body, []byte(`"id":`))
+	id, template, ok := parse(body)
 	if !ok {
 		return append(out, "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"...)
 	}
-	end := 0
-	for end < len(after) && '0' <= after[end] && after[end] <= '9' {
-		end++
-	}
-	id, err := strconv.ParseInt(string(after[:end]), 10, 64)
-	if err != nil {
-		id = 0
-	}
-	template := called
-	if bytes.Contains(body, []byte(`"initialize"`)) {
-		template = initialized
-	}
+	end := len(strconv.FormatInt(id, 10))
 	if !sse {
 		size := len(template) - 2 + end
 		out = fmt.Appendf(out, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", size)
@@ -93,4 +83,47 @@ func appendAnswer(out, body []byte, sse bool) []byte {
 	out = fmt.Appendf(out, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\nevent: message\ndata: ", size)
 	out = fmt.Appendf(out, template, id)
 	return append(out, "\n\n\r\n0\r\n\r\n"...)
+}
+
+// serveLines is the same server over stdio: what was read at once is answered at once.
+func serveLines(in io.Reader, w io.Writer) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	var out []byte
+	for {
+		line, err := r.ReadSlice('\n')
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		if id, template, ok := parse(line); ok {
+			out = append(fmt.Appendf(out, template, id), '\n')
+		}
+		if r.Buffered() > 0 {
+			continue
+		}
+		if _, err := w.Write(out); err != nil {
+			return err
+		}
+		out = out[:0]
+	}
+}
+
+// parse takes the id out of a request and chooses its answer; ok is false for a notification.
+func parse(body []byte) (id int64, template string, ok bool) {
+	_, after, ok := bytes.Cut(body, []byte(`"id":`))
+	if !ok {
+		return 0, "", false
+	}
+	for _, d := range after {
+		if d < '0' || d > '9' {
+			break
+		}
+		id = 10*id + int64(d-'0')
+	}
+	if bytes.Contains(body, []byte(`"initialize"`)) {
+		return id, initialized, true
+	}
+	return id, called, true
 }

@@ -81,8 +81,12 @@ func program(path *string, args ...string) func(t *testing.T) string {
 	}
 }
 
-// TestMatrix runs one tool on each server, over each of its transports, in
-// each version.
+// engines are those of HTTP. The first is what auto takes; the other, which
+// shares all but the wire with it, has half the time.
+var engines = []string{"fast", "std"}
+
+// TestMatrix runs one tool on each server, over each of its transports and with
+// each engine of that, in each version.
 func TestMatrix(t *testing.T) {
 	for _, s := range servers {
 		t.Run(s.name+" "+s.transport, func(t *testing.T) {
@@ -91,20 +95,31 @@ func TestMatrix(t *testing.T) {
 				url = s.url(t)
 			}
 			for _, version := range all {
-				t.Run(version, func(t *testing.T) { s.cell(t, url, version) })
+				if s.transport == "stdio" {
+					t.Run(version, func(t *testing.T) { s.cell(t, url, "-", version) })
+					continue
+				}
+				for _, engine := range engines {
+					t.Run(version+" "+engine, func(t *testing.T) { s.cell(t, url, engine, version) })
+				}
 			}
 		})
 	}
 }
 
-func (s server) cell(t *testing.T, url, version string) {
+// cell is one run of the matrix. engine is - over stdio.
+func (s server) cell(t *testing.T, url, engine, version string) {
 	t.Helper()
+	duration := matrixDuration
 	mark := fmt.Sprintf("conformance-%d", time.Now().UnixNano())
 	args := []string{
 		"-t", "echo", "-a", `{"message":"hi"}`, "--protocol", version,
-		"-c", strconv.Itoa(s.sessions), "-d", matrixDuration.String(),
-		"--connect-timeout", "30s", // node may take long to start on a busy machine
+		"-c", strconv.Itoa(s.sessions), "--connect-timeout", "30s", // node may take long to start on a busy machine
 	}
+	if engine == "std" {
+		args, duration = append(args, "--http-engine", engine), duration/2
+	}
+	args = append(args, "-d", duration.String())
 	var tail []string
 	if s.command != nil {
 		tail = append([]string{"--"}, s.command(t, mark)...)
@@ -116,21 +131,26 @@ func (s server) cell(t *testing.T, url, version string) {
 		t.Errorf("%d processes of the server are left", left)
 	}
 	if slices.Contains(s.speaks, version) {
-		s.checkRun(t, r, version)
+		s.checkRun(t, r, engine, version)
 	} else {
 		s.checkRefusal(t, r, version)
 	}
-	matrix.add(s, version, r, t.Failed())
+	matrix.add(s, engine, version, r, t.Failed())
 }
 
 // checkRun demands a run without any fault.
-func (s server) checkRun(t *testing.T, r *runResult, version string) {
+func (s server) checkRun(t *testing.T, r *runResult, engine, version string) {
 	t.Helper()
 	if r.exit != 0 {
 		t.Errorf("exit code %d, want 0", r.exit)
 	}
 	r.checkCounts(t)
 	sum := r.summary
+	for _, target := range sum.Targets {
+		if s.transport == "http" && target.HTTPEngine != engine {
+			t.Errorf("the engine was %q, want %q", target.HTTPEngine, engine)
+		}
+	}
 	if sum.Requests.OK == 0 || sum.Requests.Failed != 0 || sum.Requests.Other != 0 {
 		t.Errorf("requests: %d ok, %d failed, %d other, want only ok", sum.Requests.OK, sum.Requests.Failed, sum.Requests.Other)
 	}
@@ -190,7 +210,7 @@ type cells struct {
 	rows []string
 }
 
-func (c *cells) add(s server, version string, r *runResult, failed bool) {
+func (c *cells) add(s server, engine, version string, r *runResult, failed bool) {
 	result := "ok"
 	switch {
 	case failed:
@@ -208,8 +228,8 @@ func (c *cells) add(s server, version string, r *runResult, failed bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rows = append(c.rows, fmt.Sprintf("%-18s %-6s %s %8d %9.0f %8.2f %8.2f  %s\n",
-		s.name, s.transport, version, count, rate, p50, p99, result))
+	c.rows = append(c.rows, fmt.Sprintf("%-18s %-6s %-6s %s %8d %9.0f %8.2f %8.2f  %s\n",
+		s.name, s.transport, engine, version, count, rate, p50, p99, result))
 }
 
 func (c *cells) table() string {
@@ -218,6 +238,6 @@ func (c *cells) table() string {
 	if len(c.rows) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%-18s %-6s %-10s %8s %9s %8s %8s  %s\n", "SERVER", "OVER", "VERSION", "REQUESTS", "PER S", "P50 MS", "P99 MS", "RESULT") +
+	return fmt.Sprintf("%-18s %-6s %-6s %-10s %8s %9s %8s %8s  %s\n", "SERVER", "OVER", "ENGINE", "VERSION", "REQUESTS", "PER S", "P50 MS", "P99 MS", "RESULT") +
 		strings.Join(c.rows, "")
 }

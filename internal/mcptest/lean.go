@@ -29,6 +29,12 @@ type Lean struct {
 // transport that reaches it. Sessions must be closed before.
 func (l Lean) HTTP(tb testing.TB) *mcp.Streamable {
 	tb.Helper()
+	return &mcp.Streamable{URL: "http://" + listenLean(tb, l.serve) + "/mcp"}
+}
+
+// listenLean serves each connection on the loopback interface until the test ends.
+func listenLean(tb testing.TB, serve func(conn io.ReadWriter)) (address string) {
+	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(context.WithoutCancel(tb.Context()), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
@@ -41,7 +47,7 @@ func (l Lean) HTTP(tb testing.TB) *mcp.Streamable {
 				return // closed
 			}
 			serving.Go(func() {
-				l.serve(conn)
+				serve(conn)
 				_ = conn.Close() // the client went
 			})
 		}
@@ -52,7 +58,7 @@ func (l Lean) HTTP(tb testing.TB) *mcp.Streamable {
 		}
 		serving.Wait()
 	})
-	return &mcp.Streamable{URL: "http://" + listener.Addr().String() + "/mcp"}
+	return listener.Addr().String()
 }
 
 func (l Lean) serve(conn io.ReadWriter) {

@@ -1,6 +1,7 @@
 package mcptest
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -22,6 +23,9 @@ type Peer struct {
 	mu       sync.Mutex
 	scripts  map[string][]Answer
 	received []Received
+	pipes    int                      // served
+	replies  map[string]chan struct{} // by id: the client answered
+	feed     chan string              // see Frame.OnGet
 }
 
 // Received is one message the peer got, or one GET or DELETE.
@@ -29,6 +33,8 @@ type Received struct {
 	At         time.Time
 	HTTPMethod string      // "" over stdio
 	Header     http.Header // nil over stdio
+	URL        string      // HTTP+SSE: path and query
+	Conn       int         // over stdio: which connection it came on, from 1
 	Method     string      // JSON-RPC method; "GET" or "DELETE" for those; "" for a response
 	ID         string      // as JSON text, "" when there is none
 	Params     json.RawMessage
@@ -57,8 +63,15 @@ type Answer struct {
 	Silent bool
 	// Hold keeps an HTTP stream open until the client goes.
 	Hold bool
+	// Feed keeps a GET stream open for the frames that other answers have for it.
+	Feed bool
 	// Cut breaks the connection after what was written: the socket, or both pipes.
+	// Over HTTP+SSE it is the stream's.
 	Cut bool
+	// End ends the stream of HTTP+SSE in order after what was written.
+	End bool
+	// Lag is how long the POST of HTTP+SSE is answered after the message came.
+	Lag time.Duration
 }
 
 // Frame is one SSE event or line.
@@ -68,6 +81,11 @@ type Frame struct {
 	Event string // SSE: name
 	ID    string // SSE: id
 	Raw   string // instead of all these: as it stands
+	// Await is the id, as JSON text, of a request in the frame: the peer goes on
+	// when the client has answered it.
+	Await string
+	// OnGet sends it, over HTTP, on the GET stream with a Feed, of which there is one.
+	OnGet bool
 }
 
 // Versions lists the five protocol versions, newest first.
@@ -83,6 +101,16 @@ func (p *Peer) On(method string, answers ...Answer) *Peer {
 	}
 	p.scripts[method] = answers
 	return p
+}
+
+// feeding returns the channel to the GET stream with a Feed.
+func (p *Peer) feeding() chan string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.feed == nil {
+		p.feed = make(chan string)
+	}
+	return p.feed
 }
 
 // Received returns what came so far, only the given methods if there are any.
@@ -115,13 +143,57 @@ func (p *Peer) take(r Received) Answer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.received = append(p.received, r)
-	if script, ok := p.scripts[r.Method]; ok && len(script) > 0 {
-		if len(script) > 1 {
-			p.scripts[r.Method] = script[1:]
+	if r.Method == "" && r.ID != "" {
+		select {
+		case p.replied(r.ID) <- struct{}{}:
+		default: // nobody will ever ask
 		}
-		return p.withSession(r, script[0])
+	}
+	if a, ok := p.scripted(r.Method); ok {
+		return p.withSession(r, a)
 	}
 	return p.withSession(r, p.standard(r))
+}
+
+// replied returns the channel on which it is told that the client answered a
+// request of the peer. The caller holds p.mu.
+func (p *Peer) replied(id string) chan struct{} {
+	if p.replies == nil {
+		p.replies = make(map[string]chan struct{})
+	}
+	if p.replies[id] == nil {
+		p.replies[id] = make(chan struct{}, 1024)
+	}
+	return p.replies[id]
+}
+
+// await waits for the client's answer to the frame's request, if it is to; false
+// when ctx ended first.
+func (p *Peer) await(ctx context.Context, f *Frame, r Received) bool {
+	if f.Await == "" {
+		return true
+	}
+	p.mu.Lock()
+	replied := p.replied(fill(f.Await, r))
+	p.mu.Unlock()
+	select {
+	case <-replied:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// scripted returns the next answer of a script, if there is one. The caller holds p.mu.
+func (p *Peer) scripted(method string) (a Answer, ok bool) {
+	script := p.scripts[method]
+	if len(script) == 0 {
+		return Answer{}, false
+	}
+	if len(script) > 1 {
+		p.scripts[method] = script[1:]
+	}
+	return script[0], true
 }
 
 func (p *Peer) withSession(r Received, a Answer) Answer {

@@ -35,7 +35,7 @@ func (p *Peer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		<-req.Context().Done()
 		return
 	}
-	writeHTTP(w, req, &a, r)
+	p.writeHTTP(w, req, &a, r)
 	if a.Hold {
 		<-req.Context().Done()
 	}
@@ -44,9 +44,9 @@ func (p *Peer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-func writeHTTP(w http.ResponseWriter, req *http.Request, a *Answer, r Received) {
+func (p *Peer) writeHTTP(w http.ResponseWriter, req *http.Request, a *Answer, r Received) {
 	message := a.message(r)
-	stream := a.SSE || len(a.Frames) > 0
+	stream := a.SSE || a.Feed || slices.ContainsFunc(a.Frames, func(f Frame) bool { return !f.OnGet })
 	if a.Cut && !stream && message == "" && a.Raw == "" {
 		return // cut before the header
 	}
@@ -81,16 +81,44 @@ func writeHTTP(w http.ResponseWriter, req *http.Request, a *Answer, r Received) 
 	if stream {
 		write(": ok\n\n") // sends the header even when no frame is due yet
 	}
-	for _, f := range a.Frames {
-		if !pause(req.Context(), f.Delay) {
-			return
-		}
-		write(f.event(r))
+	if !p.writeFrames(req.Context(), a, r, write) {
+		return
 	}
 	if stream && message != "" {
 		message = "data: " + message + "\n\n"
 	}
 	write(fill(a.Raw, r) + message)
+}
+
+// writeFrames writes the frames of an answer, or all that other answers have for
+// the GET stream; false when the client went.
+func (p *Peer) writeFrames(ctx context.Context, a *Answer, r Received, write func(text string)) bool {
+	for _, f := range a.Frames {
+		if !pause(ctx, f.Delay) {
+			return false
+		}
+		if f.OnGet {
+			select {
+			case p.feeding() <- f.event(r):
+			case <-ctx.Done():
+				return false
+			}
+		} else {
+			write(f.event(r))
+		}
+		if !p.await(ctx, &f, r) {
+			return false
+		}
+	}
+	for a.Feed {
+		select {
+		case event := <-p.feeding():
+			write(event)
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 func (f *Frame) event(r Received) string {
@@ -127,10 +155,14 @@ func pause(ctx context.Context, d time.Duration) bool {
 // is answered by a goroutine of its own, all of which it awaits.
 func (p *Peer) ServePipe(ctx context.Context, in io.Reader, output io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
-	out := &lineWriter{w: output, free: make(chan struct{}, 1)}
+	out := &lineWriter{peer: p, w: output, free: make(chan struct{}, 1)}
 	var answering sync.WaitGroup
 	defer answering.Wait()
 	defer cancel()
+	p.mu.Lock()
+	p.pipes++
+	conn := p.pipes
+	p.mu.Unlock()
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -141,6 +173,7 @@ func (p *Peer) ServePipe(ctx context.Context, in io.Reader, output io.Writer) er
 			return err
 		}
 		r := decode(bytes.TrimRight(line, "\n"))
+		r.Conn = conn
 		a := p.take(r)
 		answering.Go(func() {
 			if out.answer(ctx, &a, r) && a.Cut {
@@ -152,6 +185,7 @@ func (p *Peer) ServePipe(ctx context.Context, in io.Reader, output io.Writer) er
 
 // lineWriter writes for several goroutines, one at a time.
 type lineWriter struct {
+	peer *Peer
 	w    io.Writer
 	free chan struct{}
 }
@@ -179,6 +213,9 @@ func (l *lineWriter) answer(ctx context.Context, a *Answer, r Received) bool {
 			text = f.Raw
 		}
 		l.write(fill(text, r))
+		if !l.peer.await(ctx, &f, r) {
+			return false
+		}
 	}
 	text := fill(a.Raw, r)
 	if m := a.message(r); m != "" {
@@ -200,8 +237,14 @@ func closeBoth(ends ...any) {
 // the transport that reaches it. Sessions must be closed before the test ends.
 func (p *Peer) HTTP(tb testing.TB) *mcp.Streamable {
 	tb.Helper()
+	return &mcp.Streamable{URL: "http://mcptest/mcp", DialContext: Serve(tb, p).DialContext}
+}
+
+// Serve serves h over an in-memory listener until the test ends.
+func Serve(tb testing.TB, h http.Handler) *Listener {
+	tb.Helper()
 	l := Listen()
-	srv := &http.Server{Handler: p} //nolint:gosec // in memory, no slow clients
+	srv := &http.Server{Handler: h} //nolint:gosec // in memory, no slow clients
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -214,7 +257,7 @@ func (p *Peer) HTTP(tb testing.TB) *mcp.Streamable {
 		}
 		serving.Wait()
 	})
-	return &mcp.Streamable{URL: "http://mcptest/mcp", DialContext: l.DialContext}
+	return l
 }
 
 // Stdio returns a transport whose every connection is a pair of in-memory pipes

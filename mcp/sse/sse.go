@@ -20,6 +20,9 @@ type Event struct {
 	HasID bool   // the block had an id field, possibly an empty one
 	// Retry is the reconnection time of the block; negative when it gave none.
 	Retry time.Duration
+	// First and Last are when the block's first field and its last byte were read,
+	// by Reader.Clock; 0 without one.
+	First, Last time.Duration
 }
 
 // Reader splits a stream into events by the rules of the WHATWG HTML standard,
@@ -28,6 +31,9 @@ type Event struct {
 // and a retry that is not all digits are ignored; a last block that no blank
 // line ends is discarded. Not safe for concurrent use.
 type Reader struct {
+	// Clock, if set, stamps what is read. Reset takes it away.
+	Clock func() time.Duration
+
 	src   io.Reader
 	limit int
 
@@ -38,7 +44,10 @@ type Reader struct {
 	started  bool
 	line     []byte // the part of a line that did not fit one read
 	data     []byte
-	size     int // bytes of the current block
+	size     int           // bytes of the current block
+	midLine  bool          // after ErrTooLong: the end of the line was not read
+	filled   time.Duration // when src was last read
+	lineAt   time.Duration // when the beginning of the current line was read
 }
 
 // bufferSize suits events of a few hundred bytes; longer lines are collected apart.
@@ -71,7 +80,7 @@ func (r *Reader) Next() (Event, error) {
 		}
 		if len(line) == 0 {
 			if hasField {
-				ev.Data = r.data
+				ev.Data, ev.Last = r.data, r.filled
 				return ev, nil
 			}
 			r.size = 0 // a comment alone makes no block
@@ -82,7 +91,9 @@ func (r *Reader) Next() (Event, error) {
 			continue
 		}
 		field, value := splitField(line)
-		hasField = true
+		if !hasField {
+			hasField, ev.First = true, r.lineAt
+		}
 		switch string(field) {
 		case "data":
 			if hasData {
@@ -137,36 +148,23 @@ func digits(b []byte) (int64, bool) {
 // readLine returns the next line without its end; it is valid until the next call.
 func (r *Reader) readLine() ([]byte, error) {
 	r.line = shrink(r.line)
-	for {
-		if r.pos == r.end {
-			if err := r.fill(); err != nil {
-				return nil, err
-			}
+	for begun := false; ; begun = true {
+		chunk, whole, err := r.readPart()
+		if err != nil {
+			return nil, err
 		}
-		chunk := r.buf[r.pos:r.end]
-		if r.skipLF {
-			r.skipLF = false
-			if chunk[0] == '\n' {
-				r.pos++
-				continue
-			}
+		if !begun {
+			r.lineAt = r.filled
 		}
-		n := lineEnd(chunk)
-		if n < 0 {
-			r.pos = r.end
-			r.size += len(chunk)
+		if r.size += len(chunk); r.size > r.limit || !whole {
+			r.line = append(r.line, chunk...)
 			if r.size > r.limit {
+				r.midLine = !whole
 				return nil, ErrTooLong
 			}
-			r.line = append(r.line, chunk...)
 			continue
 		}
-		r.pos += n + 1
-		r.skipLF = chunk[n] == '\r'
-		if r.size += n; r.size > r.limit {
-			return nil, ErrTooLong
-		}
-		line := chunk[:n]
+		line := chunk
 		if len(r.line) > 0 {
 			r.line = append(r.line, line...)
 			line = r.line
@@ -198,6 +196,9 @@ func lineEnd(b []byte) int {
 func (r *Reader) fill() error {
 	for r.pending == nil {
 		n, err := r.src.Read(r.buf)
+		if r.Clock != nil {
+			r.filled = r.Clock()
+		}
 		r.pos, r.end = 0, n
 		r.pending = err
 		if n > 0 {
