@@ -152,7 +152,8 @@ type Options struct {
 	// ParamHeaders, unless nil, makes the headers that a server of 2026-07-28 wants
 	// from the arguments of its tools. The sessions of one server share it.
 	ParamHeaders *ParamHeaders
-	// Watch are the notifications, by method, that the session keeps for Await.
+	// Watch are the notifications, by method, that the session keeps for Await: the
+	// newest 64 of each.
 	Watch []string
 	// OnAnomaly, if set, is told of each legal oddity or harmless breach. It
 	// may be called from any goroutine and must not block.
