@@ -231,6 +231,9 @@ func (c *compiler) checks(s *grammar.Step, out *Step, unknown map[string]string)
 		return
 	}
 	out.shape = script.ShapeOf(out.Method)
+	if s.Request != nil { // whatever its method, what comes back is as raw as what was sent
+		out.shape = script.AnyShape
+	}
 	for _, name := range names {
 		n := s.Check[name].Node
 		if n == nil {

@@ -120,7 +120,7 @@ func (b *paramsBuilder) subscribe(s *grammar.Step, out *Step) {
 		}
 	}
 	out.Name, out.RequestName = strings.Join(names, ", "), ""
-	if len(names) == 0 && len(in.URIs) == 0 {
+	if len(names) == 0 && in.Node.Lookup("uris") == nil {
 		b.fault(s.Node.Key("subscribe"), in.Path, "subscribe wants uris, or one of tools, prompts and resources")
 	}
 	if n := s.Node.Lookup("as"); n != nil && n.Kind == syntax.String && s.As == "" {

@@ -58,8 +58,7 @@ func (c *compiler) pinned(g Group) {
 		return
 	}
 	var skipped []string
-	flow := &c.out.Flows[g.Flow]
-	for _, s := range slices.Concat(flow.Before, flow.Steps, flow.After) {
+	for s := range c.out.Flows[g.Flow].all() {
 		if !s.inVersion(server.Protocol, server.Transport) && !slices.Contains(skipped, s.Method) {
 			skipped = append(skipped, s.Method)
 		}

@@ -18,6 +18,8 @@ type dialer struct {
 	getStream bool
 	engine    mcp.Engine // "" is auto
 	seed      uint64
+	group     int               // index into the program's groups
+	client    *scenarios.Client // nil declares nothing
 	params    *mcp.ParamHeaders // shared by all who dial this server
 }
 
@@ -31,6 +33,9 @@ func (d *dialer) dial(ctx context.Context, slot int, o mcp.Options) (driver.Sess
 	o.Client = mcp.Implementation{Name: "mcpbench", Version: version}
 	o.GetStream = d.getStream
 	o.ParamHeaders = d.params
+	if err := d.declare(&o, slot); err != nil {
+		return nil, err
+	}
 	session, err := mcp.Connect(ctx, transport, o)
 	if err != nil { // a nil *mcp.Session in the interface would not be nil
 		return nil, err

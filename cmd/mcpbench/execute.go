@@ -157,9 +157,10 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	e.plan, err = driver.NewPlan(p, e.flags.seed, func(group int) driver.Dial {
 		d := &dialer{
 			server: &p.Servers[p.Groups[group].Server], seed: e.flags.seed,
-			getStream: e.flags.getStream == "always", // no step needs one yet
-			engine:    mcp.Engine(e.flags.engine),
-			params:    &params[p.Groups[group].Server],
+			getStream: e.flags.getStream == "always" || e.flags.getStream == "auto" && p.NeedsStream(group),
+			group:     group, client: &p.Client,
+			engine: mcp.Engine(e.flags.engine),
+			params: &params[p.Groups[group].Server],
 		}
 		return d.dial
 	})
@@ -292,6 +293,7 @@ func (e *execution) summary(err error) *metrics.Summary {
 		info.SessionOpened = stats.Opened > 0
 		info.Closed, info.Reopened = stats.Closed, stats.Reopened
 		info.Anomalies = e.runner.Anomalies()
+		info.ServerRequests = e.runner.ServerRequests()
 		info.MeasuredEnd = e.runner.MeasuredEnd()
 	}
 	return e.collector.Summary(info)
@@ -325,7 +327,9 @@ func (e *execution) textOptions(s *metrics.Summary, counted *target.Stats) outpu
 		}
 	}
 	if counted != nil {
-		o.Hints = append(o.Hints, targetHint(*counted, e.collector.Snapshot(), s.Sessions.Opened))
+		if e.program.RowIsRequest() {
+			o.Hints = append(o.Hints, targetHint(*counted, e.collector.Snapshot(), s.Sessions.Opened))
+		}
 		if s.ExitCode == 0 && e.scenario.Name() == "quickstart" {
 			o.Hints = append(o.Hints,
 				"next: your own server, over stdio or HTTP:",

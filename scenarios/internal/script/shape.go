@@ -74,8 +74,8 @@ var (
 	}
 )
 
-// anyShape is the shape of a result that nothing is known of.
-var anyShape = shape[any](10)
+// AnyShape is the shape of a result that nothing is known of.
+var AnyShape = shape[any](10)
 
 // ShapeOf returns the shape of a method's result: any value for a method that
 // is not in the table.
@@ -83,5 +83,5 @@ func ShapeOf(method string) *Shape {
 	if s := shapes[method]; s != nil {
 		return s
 	}
-	return anyShape
+	return AnyShape
 }
