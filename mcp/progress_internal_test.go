@@ -113,15 +113,7 @@ func FuzzProgress(f *testing.F) {
 		}
 		var told []Anomaly
 		s := newTokens(&told)
-		running := map[string]*tracker{}
-		for i, token := range []string{`"a"`, `7`, `"\u00e9\\"`} {
-			req := Request{Params: []byte(`{"_meta":{"progressToken":` + token + `}}`)}
-			k, err := s.follow(&req, int64(i), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			running[progressOracle([]byte(token))] = k
-		}
+		running := runningWith(t, s, `"a"`, `7`, `"\u00e9\\"`)
 		token, isNumber := readProgress(m.params)
 		owner := running[token]
 		for range 2 {
@@ -145,6 +137,21 @@ func FuzzProgress(f *testing.F) {
 			}
 		}
 	})
+}
+
+// runningWith starts requests with these tokens.
+func runningWith(t *testing.T, s *tokens, all ...string) map[string]*tracker {
+	t.Helper()
+	running := map[string]*tracker{}
+	for i, token := range all {
+		req := Request{Params: []byte(`{"_meta":{"progressToken":` + token + `}}`)}
+		k, err := s.follow(&req, int64(i), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		running[progressOracle([]byte(token))] = k
+	}
+	return running
 }
 
 // readProgress returns the token, in one way of writing, and whether the value is a number.
