@@ -40,33 +40,7 @@ var (
 // The table of docs/protocol-tests.md is what the comments of the tests say, and
 // every number is there.
 func TestWireTestsAreListed(t *testing.T) {
-	byNumber := map[int][]string{}
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range file.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Doc == nil || !strings.HasPrefix(f.Name.Name, "Test") && !strings.HasPrefix(f.Name.Name, "Fuzz") {
-				continue
-			}
-			comment := strings.Join(strings.Fields(f.Doc.Text()), " ")
-			for _, m := range wireComment.FindAllStringSubmatch(comment, -1) {
-				for _, digits := range wireNumber.FindAllString(m[1], -1) {
-					n, err := strconv.Atoi(digits)
-					if err != nil {
-						t.Fatal(err)
-					}
-					byNumber[n] = append(byNumber[n], fmt.Sprintf("`%s` (%s)", f.Name.Name, name))
-				}
-			}
-		}
-	}
+	byNumber := testsByNumber(t)
 	var b strings.Builder
 	b.WriteString("# Tests of the protocol\n\nThe tests by number of the wire reference, and where each is, in package `mcp`.\n" +
 		"Those over HTTP run with both engines. Made by `go test ./mcp -run WireTests -update`.\n\n| number | tests |\n| --- | --- |\n")
@@ -162,4 +136,45 @@ func TestIDsAreNumbers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// testsByNumber reads the comments of the tests.
+func testsByNumber(t *testing.T) map[int][]string {
+	t.Helper()
+	byNumber := map[int][]string{}
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Doc == nil || !strings.HasPrefix(f.Name.Name, "Test") {
+				continue
+			}
+			for _, n := range numbersIn(t, f.Doc.Text()) {
+				byNumber[n] = append(byNumber[n], fmt.Sprintf("`%s` (%s)", f.Name.Name, name))
+			}
+		}
+	}
+	return byNumber
+}
+
+// numbersIn returns the numbers of the wire tests that a comment names.
+func numbersIn(t *testing.T, comment string) (all []int) {
+	t.Helper()
+	for _, m := range wireComment.FindAllStringSubmatch(strings.Join(strings.Fields(comment), " "), -1) {
+		for _, digits := range wireNumber.FindAllString(m[1], -1) {
+			n, err := strconv.Atoi(digits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, n)
+		}
+	}
+	return all
 }
