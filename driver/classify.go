@@ -57,6 +57,9 @@ func Classify(ctx context.Context, r mcp.Reply, err error) (metrics.Outcome, int
 	if e, ok := errors.AsType[*mcp.RPCError](err); ok {
 		return metrics.RPCError, clampCode(e.Code)
 	}
+	if _, ok := errors.AsType[*mcp.AnswerError](err); ok {
+		return metrics.ScriptError, 0 // what the client answers is the scenario's part
+	}
 	if _, ok := errors.AsType[*mcp.VersionError](err); ok {
 		return metrics.ProtocolError, 0
 	}

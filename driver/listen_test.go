@@ -471,11 +471,12 @@ func TestServerRequestsAreCounted(t *testing.T) {
 		p := &peer{call: func(_ context.Context, c *peerSession, _ mcp.Request) (mcp.Reply, error) {
 			c.o.OnAsked(mcp.Asked{Method: "roots/list", At: c.now(), Took: 2 * ms})
 			c.o.OnAsked(mcp.Asked{Method: "elicitation/create", At: c.now(), Took: ms, Refused: true})
+			c.o.OnAsked(mcp.Asked{Method: "elicitation/create", At: c.now(), Took: ms, Cancelled: true})
 			return c.reply(c.now()), nil
 		}}
 		got := play(t.Context(), t, p, "load: {groups: {g: {iterations: 3}}}\nflows: {f: {steps: [{tools/call: {name: x}}]}}\n")
 		r := got.summary.ServerRequests
-		if len(r) != 2 || r[0].Method != "elicitation/create" || r[0].Refused != 3 || r[1].Count != 3 || r[1].Answer.Max != 2 {
+		if len(r) != 2 || r[0].Method != "elicitation/create" || r[0].Count != 6 || r[0].Refused != 3 || r[0].Unanswered != 3 || r[1].Count != 3 || r[1].Answer.Max != 2 {
 			t.Errorf("server requests %+v", r)
 		}
 	})

@@ -320,7 +320,16 @@ func (r *Runner) phase(at time.Duration) metrics.Phase {
 	return metrics.PhaseMeasured
 }
 
-func (r *Runner) onAsked(a mcp.Asked) { r.asked.Add(a.Method, a.Took, a.Refused) }
+func (r *Runner) onAsked(a mcp.Asked) {
+	reply := metrics.Answered
+	switch {
+	case a.Cancelled:
+		reply = metrics.Unanswered
+	case a.Refused:
+		reply = metrics.Refused
+	}
+	r.asked.Add(a.Method, a.Took, reply)
+}
 
 func (r *Runner) onAnomaly(kind mcp.Anomaly, detail string) {
 	if r.anomalies[kind].Add(1) <= 10 {

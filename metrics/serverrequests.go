@@ -10,11 +10,22 @@ import (
 // ServerRequestSummary counts what the servers asked of the clients by one
 // method, and how long the answers took that were no refusals.
 type ServerRequestSummary struct {
-	Method  string     `json:"method"`
-	Count   int64      `json:"count"`
-	Refused int64      `json:"refused"` // of these, answered with an error
-	Answer  *Quantiles `json:"answer_ms"`
+	Method     string     `json:"method"`
+	Count      int64      `json:"count"`
+	Refused    int64      `json:"refused"`    // of these, answered with an error
+	Unanswered int64      `json:"unanswered"` // of these, taken back or cut before an answer
+	Answer     *Quantiles `json:"answer_ms"`
 }
+
+// Reply says what came of a request of a server.
+type Reply uint8
+
+// Replies.
+const (
+	Answered Reply = iota
+	Refused
+	Unanswered
+)
 
 // ServerRequests counts the requests of servers. The zero value is ready. It is
 // safe for concurrent use.
@@ -24,15 +35,15 @@ type ServerRequests struct {
 }
 
 type serverRequests struct {
-	count, refused int64
-	took           distribution // of those answered
+	count, refused, unanswered int64
+	took                       distribution // of those answered
 }
 
 // maxServerMethods bounds the methods that are told apart: a server chooses their names.
 const maxServerMethods = 16
 
-// Add counts one request that was answered, or refused, after took.
-func (r *ServerRequests) Add(method string, took time.Duration, refused bool) {
+// Add counts one request that was over after took.
+func (r *ServerRequests) Add(method string, took time.Duration, reply Reply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.methods[method]
@@ -49,11 +60,14 @@ func (r *ServerRequests) Add(method string, took time.Duration, refused bool) {
 		}
 	}
 	m.count++
-	if refused {
+	switch reply {
+	case Answered:
+		m.took.record(took)
+	case Refused:
 		m.refused++
-		return
+	case Unanswered:
+		m.unanswered++
 	}
-	m.took.record(took)
 }
 
 // Summary returns the counts so far, by method.
@@ -64,7 +78,7 @@ func (r *ServerRequests) Summary() []ServerRequestSummary {
 	for _, method := range slices.Sorted(maps.Keys(r.methods)) {
 		m := r.methods[method]
 		out = append(out, ServerRequestSummary{
-			Method: method, Count: m.count, Refused: m.refused, Answer: m.took.quantiles(nil),
+			Method: method, Count: m.count, Refused: m.refused, Unanswered: m.unanswered, Answer: m.took.quantiles(nil),
 		})
 	}
 	return out

@@ -19,7 +19,7 @@ func listeningRun() *metrics.Summary {
 		Count: 120, Outcomes: map[string]int64{"ok": 119, "timeout": 1}, Latency: quantiles(90, 200, 2900, 3000, 3000),
 	})
 	s.ServerRequests = []metrics.ServerRequestSummary{
-		{Method: "elicitation/create", Count: 40, Refused: 2, Answer: quantiles(1200, 2000, 3900, 4000, 4000)},
+		{Method: "elicitation/create", Count: 40, Refused: 2, Unanswered: 1, Answer: quantiles(1200, 2000, 3900, 4000, 4000)},
 		{Method: "ping", Count: 3, Answer: quantiles(0.05, 0.06, 0.07, 0.08, 0.09)},
 		{Method: "sampling/createMessage", Count: 1, Refused: 1},
 	}

@@ -221,8 +221,15 @@ func (r *textSummary) askedItems() []string {
 	for i := range r.s.ServerRequests {
 		q := &r.s.ServerRequests[i]
 		item := shorten(q.Method, maxName) + " ×" + groupDigits(q.Count)
+		var odd []string
 		if q.Refused > 0 {
-			item += r.warn(" (" + groupDigits(q.Refused) + " refused)")
+			odd = append(odd, groupDigits(q.Refused)+" refused")
+		}
+		if q.Unanswered > 0 {
+			odd = append(odd, groupDigits(q.Unanswered)+" not answered")
+		}
+		if odd != nil {
+			item += r.warn(" (" + strings.Join(odd, ", ") + ")")
 		}
 		if a := q.Answer; a != nil {
 			item += " p50 " + figure(a, "p50", a.P50) + " p99 " + figure(a, "p99", a.P99)
