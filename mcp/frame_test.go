@@ -375,18 +375,24 @@ func TestFramesOfManyCalls(t *testing.T) {
 			}
 			all.Wait()
 			closeSession(t, s)
-			if d := cmp.Diff(count.out, count.in); d != "" {
-				t.Errorf("frames by id, out and in (-out +in)\n%s", d)
-			}
-			// Not every id is given out.
-			if n := len(count.out); n != callers*each+1 {
-				t.Errorf("%d ids", n)
-			}
-			for id, n := range count.out {
-				if n != 1 {
-					t.Errorf("id %s came %d times", id, n)
-				}
-			}
+			count.compare(t, callers*each+1)
 		})
+	}
+}
+
+// compare makes sure that there are n ids, not all of those given out, and that
+// each went out and came in once.
+func (c *idCount) compare(t *testing.T, n int) {
+	t.Helper()
+	if d := cmp.Diff(c.out, c.in); d != "" {
+		t.Errorf("frames by id, out and in (-out +in)\n%s", d)
+	}
+	if len(c.out) != n {
+		t.Errorf("%d ids, want %d", len(c.out), n)
+	}
+	for id, times := range c.out {
+		if times != 1 {
+			t.Errorf("id %s came %d times", id, times)
+		}
 	}
 }

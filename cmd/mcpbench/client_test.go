@@ -203,7 +203,7 @@ func checkListening(t *testing.T, steps map[string][]metrics.Sample, summary *me
 
 // TestListeningModern does the same in 2026-07-28, where the call takes two
 // rounds and the subscription is a stream.
-func TestListeningModern(t *testing.T) {
+func TestListeningModern(t *testing.T) { //nolint:gocognit // one story, told in order
 	for _, kind := range []string{"http", "stdio"} {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
