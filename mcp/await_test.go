@@ -24,7 +24,7 @@ func TestAwait(t *testing.T) {
 		{Delay: time.Second, JSON: `{"jsonrpc":"2.0","method":"notifications\/message","params":{"data":3}}`},
 		{JSON: `{"jsonrpc":"2.0","method":"notifications/message"}`},
 	}
-	overBoth(t, func() *mcptest.Peer {
+	overAll(t, func() *mcptest.Peer {
 		return new(mcptest.Peer).On("tools/call", mcptest.Answer{Result: echoed, Frames: frames})
 	}, func(o over) {
 		t, tr := o.T, o.transport
@@ -74,7 +74,7 @@ func TestAwaitTooLate(t *testing.T) {
 	for i := range 100 {
 		frames = append(frames, mcptest.Frame{JSON: fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":%d}}`, i)})
 	}
-	overBoth(t, func() *mcptest.Peer {
+	overAll(t, func() *mcptest.Peer {
 		return new(mcptest.Peer).On("tools/call", mcptest.Answer{Result: echoed, Frames: frames})
 	}, func(o over) {
 		t, tr := o.T, o.transport
@@ -95,7 +95,7 @@ func TestAwaitTooLate(t *testing.T) {
 
 // Several who wait are served in the order in which they came.
 func TestAwaitInTurn(t *testing.T) {
-	overBoth(t, func() *mcptest.Peer {
+	overAll(t, func() *mcptest.Peer {
 		return new(mcptest.Peer).On("tools/call", mcptest.Answer{Result: echoed, Frames: []mcptest.Frame{change(updated, "", uri("0")), change(updated, "", uri("1")), change(updated, "", uri("2"))}})
 	}, func(o over) {
 		t, tr := o.T, o.transport
@@ -129,7 +129,7 @@ func TestAwaitSessionEnds(t *testing.T) {
 		name   string
 		answer mcptest.Answer
 		want   func(err error) bool
-		stdio  bool // only there
+		stdio  bool // there and over HTTP+SSE, otherwise over HTTP
 	}{
 		{"the server session is gone", mcptest.Answer{Status: 404}, func(err error) bool {
 			e, ok := errors.AsType[*mcp.HTTPError](err)
@@ -139,18 +139,18 @@ func TestAwaitSessionEnds(t *testing.T) {
 			_, ok := errors.AsType[*mcp.RPCError](err)
 			return ok
 		}, false},
-		{"the output ends", mcptest.Answer{Cut: true}, func(err error) bool {
+		{"the output ends, or the stream", mcptest.Answer{Cut: true}, func(err error) bool {
 			_, ok := errors.AsType[*mcp.TransportError](err)
 			return ok
 		}, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			overBoth(t, func() *mcptest.Peer {
+			overAll(t, func() *mcptest.Peer {
 				p := subscribable()
 				return p.On("tools/call", mcptest.Answer{Result: echoed, Frames: []mcptest.Frame{change(updated, "", uri("toy://a"))}}, tt.answer)
 			}, func(o over) {
-				if tt.stdio == (o.transport.Kind() == "stdio") {
+				if tt.stdio == (o.transport.Kind() != "http") {
 					testAwaitSessionEnds(o, tt.want)
 				}
 			})
@@ -193,7 +193,7 @@ func testAwaitSessionEnds(o over, want func(err error) bool) {
 
 // A session that nobody subscribes with or watches keeps nothing.
 func TestNothingIsKeptUnasked(t *testing.T) {
-	overBoth(t, func() *mcptest.Peer {
+	overAll(t, func() *mcptest.Peer {
 		return subscribable().On("tools/call", mcptest.Answer{Result: echoed, Frames: slices.Repeat([]mcptest.Frame{change(updated, "", uri("toy://a"))}, 200)})
 	}, func(o over) {
 		t, tr := o.T, o.transport

@@ -90,15 +90,6 @@ func (x *exchange) finish(err error) (Reply, error) {
 	return x.reply, err
 }
 
-// soFar returns what is known of an exchange whose answer is not there yet.
-func (x *exchange) soFar() (Reply, bool) {
-	r := x.reply
-	r.Timing.Start = or(x.stamps.sent, x.stamps.began)
-	r.Timing.Connect = x.stamps.connect
-	r.Timing.FirstByte = max(or(x.first, x.stamps.first), r.Timing.Start)
-	return r, true
-}
-
 func (x *exchange) stampEnd() {
 	if x.end < 0 {
 		x.end = x.conn.o.now()

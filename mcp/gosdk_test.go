@@ -105,6 +105,14 @@ func TestSDKSubscriptions(t *testing.T) {
 				testSDKSubscriptions(t, sdkHTTP(t, sdkServer(), engine, stateless), v)
 			})
 		}
+		if v.Features().Handshake {
+			t.Run(string(v)+" sse", func(t *testing.T) {
+				server := sdkServer()
+				srv := httptest.NewServer(gosdk.NewSSEHandler(func(*http.Request) *gosdk.Server { return server }, nil))
+				t.Cleanup(srv.Close)
+				testSDKSubscriptions(t, &mcp.LegacySSE{URL: srv.URL}, v)
+			})
+		}
 		t.Run(string(v)+" stdio", func(t *testing.T) { testSDKSubscriptions(t, sdkPipe{t, sdkServer()}, v) })
 	}
 }

@@ -63,6 +63,15 @@ func (l *listening) started(id int64, ownStream bool, soFar func() (Reply, bool)
 	p.listens[id] = l
 }
 
+// soFar returns what is known of an exchange whose answer is not there yet.
+func (x *exchange) soFar() (Reply, bool) {
+	r := x.reply
+	r.Timing.Start = or(x.stamps.sent, x.stamps.began)
+	r.Timing.Connect = x.stamps.connect
+	r.Timing.FirstByte = max(or(x.first, x.stamps.first), r.Timing.Start)
+	return r, true
+}
+
 // answered says that the result is there. Nothing may follow it.
 func (l *listening) answered() {
 	l.post.mu.Lock()
@@ -362,6 +371,9 @@ func (u *Subscription) listenOnce(life context.Context, params []byte, again boo
 	acked, ended := s.post.forget(l, ctx.Err() != nil)
 	if err == nil {
 		err = s.judge("subscriptions/listen", &reply)
+	}
+	if errors.Is(err, errAsksInput) {
+		err = &ProtocolError{Kind: FaultInputRequired, Detail: "a result of subscriptions/listen must not ask for it"}
 	}
 	switch {
 	case ended, err == nil && acked:

@@ -274,6 +274,7 @@ func TestListenRefused(t *testing.T) {
 		{"an event with an id, then the end", mcptest.Answer{Type: stream, Raw: "id: 1\ndata:\n\n"}, fault(mcp.FaultNoAnswer), false},
 		{"nonsense", mcptest.Answer{SSE: true, Raw: "data: {\n\n"}, fault(mcp.FaultBadJSON), false},
 		{"a task", mcptest.Answer{Result: `{"resultType":"task"}`}, fault(mcp.FaultTask), true},
+		{"input wanted", mcptest.Answer{Result: `{"resultType":"input_required","requestState":"x"}`}, fault(mcp.FaultInputRequired), true},
 		{"an odd result", mcptest.Answer{Result: `{"resultType":"odd"}`}, fault(mcp.FaultResultType), true},
 		{
 			"cancelled",

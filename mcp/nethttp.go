@@ -69,7 +69,7 @@ func (e *netEngine) retarget(u *url.URL) { e.url = u }
 func (e *netEngine) do(ctx context.Context, r *httpRequest, t *stamps) (response, error) {
 	began := e.now()
 	var m marks
-	limited, limit := e.newLimit(ctx, r)
+	limited, limit := newLimit(ctx, r.limit, r.bounds, e.now)
 	m.onSent, m.onWrote = limit.restart, r.onWrote
 	if r.onSent != nil {
 		m.onSent = func() {

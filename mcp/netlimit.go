@@ -16,9 +16,11 @@ type limit struct {
 	now    func() time.Duration
 }
 
-func (e *netEngine) newLimit(ctx context.Context, r *httpRequest) (context.Context, *limit) {
+// newLimit returns a context that ends after so long, or, when there are bounds, when
+// they do.
+func newLimit(ctx context.Context, after time.Duration, b *bounds, now func() time.Duration) (context.Context, *limit) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	l := &limit{after: r.limit, bounds: r.bounds, stop: cancel, now: e.now}
+	l := &limit{after: after, bounds: b, stop: cancel, now: now}
 	l.ran = func() bool { return errors.Is(context.Cause(ctx), errTimeout) }
 	if l.after <= 0 && l.bounds == nil {
 		return ctx, l

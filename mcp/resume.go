@@ -34,16 +34,17 @@ func (x *exchange) cursor(ev *sse.Event) {
 // request (specification 2025-11-25, basic/transports, resumability and
 // redelivery). first is how the stream ended, and the outcome when nothing comes of it.
 func (x *exchange) resume(ctx context.Context, first error) error {
-	if x.lastID == "" || !x.rules.GetStream || ctx.Err() != nil {
+	// The end of the stream of a request that was cancelled is the sign that the
+	// server stopped.
+	if x.lastID == "" || !x.rules.GetStream || ctx.Err() != nil || x.bounds().cancelled() {
 		return first
 	}
-	limited := ctx
+	left := time.Duration(0)
 	if x.req.Timeout > 0 {
-		left := x.stamps.sent + x.req.Timeout - x.conn.o.now()
-		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeoutCause(ctx, left, errTimeout)
-		defer cancel()
+		left = max(1, x.stamps.sent+x.req.Timeout-x.conn.o.now())
 	}
+	limited, limit := newLimit(ctx, left, x.bounds(), x.conn.o.now)
+	defer limit.stop(nil)
 	vain := 0
 	for n := 0; n < maxResumes && vain < maxVainResumes; n++ {
 		if err := x.pause(limited, vain); err != nil {
@@ -51,13 +52,14 @@ func (x *exchange) resume(ctx context.Context, first error) error {
 		}
 		id, size := x.lastID, x.reply.BytesIn
 		refused, err := x.takeUp(limited)
+		_, late := errors.AsType[*TimeoutError](err) // an engine that knows why the context ended
 		switch {
 		case refused:
 			return fmt.Errorf("%w (resuming it failed: %s)", first, err.Error()) // one cause
-		case !x.broken:
+		case !x.broken && !late:
 			return err
 		case limited.Err() != nil:
-			return outOfTime(limited)
+			return x.outOfTime(limited)
 		}
 		vain++
 		if x.lastID != id || x.reply.BytesIn != size {
@@ -78,16 +80,24 @@ func (x *exchange) pause(ctx context.Context, vain int) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return outOfTime(ctx)
+		return x.outOfTime(ctx)
 	case <-x.conn.life.Done():
 		return closedError()
 	}
 }
 
+// bounds returns the limits of a request that has more than one, or nil.
+func (x *exchange) bounds() *bounds {
+	if x.track == nil {
+		return nil
+	}
+	return x.track.bounds
+}
+
 // outOfTime is the error of a request whose context, or limit, ended.
-func outOfTime(ctx context.Context) error {
+func (x *exchange) outOfTime(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), errTimeout) {
-		return &TimeoutError{Limit: TimeoutTotal}
+		return x.bounds().fault()
 	}
 	return &TransportError{Op: "read", Err: ctx.Err()}
 }

@@ -20,28 +20,21 @@ import (
 // legacyVersions are those with resources/subscribe.
 var legacyVersions = []mcp.Version{mcp.V20241105, mcp.V20250326, mcp.V20250618, mcp.V20251125}
 
-// subscribable is a peer that agrees to subscriptions and tells these over stdio at
-// the first one, over HTTP on its GET stream.
+// subscribable is a peer that agrees to subscriptions and tells these when it is
+// asked to: see tellLegacy.
 func subscribable(frames ...mcptest.Frame) *mcptest.Peer {
 	p := &mcptest.Peer{SessionID: "s"}
 	p.On("resources/subscribe", mcptest.Answer{Result: `{}`})
 	p.On("resources/unsubscribe", mcptest.Answer{Result: `{}`})
-	if len(frames) > 0 {
-		p.On("GET", mcptest.Answer{Frames: frames, Hold: true})
-		p.On("logging/setLevel", mcptest.Answer{Result: `{}`, Frames: frames})
-	}
-	return p
+	return p.On("logging/setLevel", mcptest.Answer{Result: `{}`, Frames: frames})
 }
 
-// tellLegacy makes a peer over stdio send its frames.
+// tellLegacy makes a subscribable peer send its frames.
 func tellLegacy(t *testing.T, s *mcp.Session) {
 	t.Helper()
-	if s.Info().Transport == "stdio" {
-		if _, err := s.Call(t.Context(), mcp.Request{Method: "logging/setLevel"}); err != nil {
-			t.Error(err)
-		}
+	if _, err := s.Call(t.Context(), mcp.Request{Method: "logging/setLevel"}); err != nil {
+		t.Error(err)
 	}
-	time.Sleep(2 * time.Second) // virtual: for the GET stream
 }
 
 // sent returns the requests about subscriptions, as verb and URI.
@@ -75,7 +68,7 @@ func resources(uris ...string) mcp.Filter { return mcp.Filter{Resources: uris} }
 // reach those that want them.
 func TestSubscribe(t *testing.T) {
 	frames := []mcptest.Frame{
-		{Delay: time.Second, JSON: change(updated, "", uri("toy://a")).JSON},
+		change(updated, "", uri("toy://a")),
 		change(updated, "", uri("toy://b/1")),
 		change(updated, "", uri("toy://b2")), // of nobody
 		change(updated, "", ""),
@@ -84,10 +77,16 @@ func TestSubscribe(t *testing.T) {
 		change("notifications/resources/list_changed", "", ""),
 		{JSON: `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`},
 	}
+	for i := range frames {
+		frames[i].OnGet = true // over HTTP
+	}
 	for _, v := range legacyVersions {
 		t.Run(string(v), func(t *testing.T) {
-			overBoth(t, func() *mcptest.Peer { return subscribable(frames...) }, func(o over) {
-				if o.transport.Kind() == "stdio" || v.Features().GetStream {
+			overAll(t, func() *mcptest.Peer { return subscribable(frames...) }, func(o over) {
+				if o.transport.Kind() == "http" {
+					o.peer.On("GET", mcptest.Answer{Feed: true})
+				}
+				if o.transport.Kind() != "http" || v.Features().GetStream {
 					testSubscribe(o, v)
 				}
 			})
@@ -162,8 +161,8 @@ func TestSubscribeOnPostStreams(t *testing.T) {
 // Two subscriptions to one resource are one to the server, however they overlap,
 // and each is told.
 func TestSubscriptionsShare(t *testing.T) {
-	overBoth(t, func() *mcptest.Peer {
-		return subscribable(mcptest.Frame{Delay: time.Second, JSON: change(updated, "", uri("toy://a")).JSON})
+	overAll(t, func() *mcptest.Peer {
+		return subscribable(change(updated, "", uri("toy://a")))
 	}, func(o over) {
 		t, p, tr := o.T, o.peer, o.transport
 		p.On("resources/subscribe", mcptest.Answer{Delay: time.Second, Result: `{}`})
@@ -198,12 +197,10 @@ func TestSubscriptionsShare(t *testing.T) {
 			t.Errorf("sent %q", sent(p))
 		}
 		fourth := subscribe(t, s, resources("toy://a"))
-		if tr.Kind() == "stdio" {
-			tellLegacy(t, s)
-			for _, u := range []*mcp.Subscription{third, fourth} {
-				if got, _ := kept(t, u); cmp.Diff([]string{updated + " toy://a"}, got) != "" {
-					t.Errorf("got %q", got)
-				}
+		tellLegacy(t, s)
+		for _, u := range []*mcp.Subscription{third, fourth} {
+			if got, _ := kept(t, u); cmp.Diff([]string{updated + " toy://a"}, got) != "" {
+				t.Errorf("got %q", got)
 			}
 		}
 		wantAnomalies(t, &a, map[mcp.Anomaly]int{})
@@ -213,7 +210,7 @@ func TestSubscriptionsShare(t *testing.T) {
 // When one of several resources is refused, the others are let go again, and one
 // that another subscription has is not.
 func TestSubscribeRefused(t *testing.T) {
-	overBoth(t, func() *mcptest.Peer { return subscribable() }, func(o over) {
+	overAll(t, func() *mcptest.Peer { return subscribable() }, func(o over) {
 		t, p, tr := o.T, o.peer, o.transport
 		var a mcptest.Anomalies
 		s := connect(t, tr, mcp.Options{OnAnomaly: a.Tell})
@@ -248,7 +245,7 @@ func TestSubscribeRefused(t *testing.T) {
 // A server that does not answer holds the caller as long as its context, and another
 // one who waits for the same resource as long as its own.
 func TestSubscribeObeysTheContext(t *testing.T) {
-	overBoth(t, func() *mcptest.Peer { return subscribable() }, func(o over) {
+	overAll(t, func() *mcptest.Peer { return subscribable() }, func(o over) {
 		t, p, tr := o.T, o.peer, o.transport
 		p.On("resources/subscribe", mcptest.Answer{Silent: true}, mcptest.Answer{Result: `{}`})
 		var a mcptest.Anomalies
@@ -290,7 +287,7 @@ func TestSubscribeObeysTheContext(t *testing.T) {
 // An update that comes after the end is late, not a breach; and memory of old
 // resources is bounded.
 func TestLateUpdates(t *testing.T) {
-	overBoth(t, func() *mcptest.Peer { return subscribable() }, func(o over) {
+	overAll(t, func() *mcptest.Peer { return subscribable() }, func(o over) {
 		t, p, tr := o.T, o.peer, o.transport
 		var a mcptest.Anomalies
 		s := connect(t, tr, mcp.Options{OnAnomaly: a.Tell})
