@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -111,10 +112,8 @@ func (c *peerSession) Subscribe(ctx context.Context, f mcp.Filter) (driver.Subsc
 
 // Await knows only what it was told to watch, as a real session does.
 func (c *peerSession) Await(ctx context.Context, method string) (mcp.Notification, error) {
-	for _, w := range c.o.Watch {
-		if w == method {
-			return c.next(ctx, method)
-		}
+	if slices.Contains(c.o.Watch, method) {
+		return c.next(ctx, method)
 	}
 	return mcp.Notification{}, fmt.Errorf("%s is not watched", method)
 }

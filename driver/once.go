@@ -51,7 +51,7 @@ func (g *group) runOnce(ctx context.Context, s *session, slot int, steps []*scen
 		if lacks(step, info) {
 			continue
 		}
-		outcome := w.step(ctx, live, step, first+uint16(i)) //nolint:gosec // NewPlan bounds all steps
+		outcome := w.step(ctx, live, step, first+uint16(i))
 		switch {
 		case outcome == metrics.Interrupted:
 			return fmt.Errorf("step %s: %w", step.ID, context.Cause(ctx))

@@ -58,8 +58,13 @@ func fillRun(row *runRow, c *ParquetConfig, s *metrics.Summary, t *metrics.Trial
 			metric string
 			q      *metrics.Quantiles
 		}{
-			{"latency", step.Latency}, {"service", step.Service}, {"ttfb", step.TTFB}, {"failed", step.Failed},
-			{"gap", step.Gap}, {"first_progress", step.FirstProgress}, {"cancel_stop", step.CancelStop},
+			{"latency", step.Latency},
+			{"service", step.Service},
+			{"ttfb", step.TTFB},
+			{"failed", step.Failed},
+			{"gap", step.Gap},
+			{"first_progress", step.FirstProgress},
+			{"cancel_stop", step.CancelStop},
 		} {
 			if d.q != nil {
 				row.Quantiles = append(row.Quantiles, quantilesRow(step, d.metric, d.q))
