@@ -52,23 +52,7 @@ func TestBeforeAndAfterRunOnceASession(t *testing.T) { //nolint:gocognit // one 
 		if got.err != nil {
 			t.Fatal(got.err)
 		}
-		times := map[string][3]time.Duration{ // start and end of each of the three, the clock starting after 100 ms
-			"tools/list": {-100 * ms, -50 * ms}, "level": {-50 * ms, 0},
-			"bye": {time.Second, 1300 * ms}, "stats": {1300 * ms, 1350 * ms},
-		}
-		seqs := map[string]uint16{"tools/list": 0, "level": 1, "bye": 2, "stats": 3}
-		for id, want := range times {
-			rows := got.step(id)
-			if len(rows) != 3 {
-				t.Errorf("%s: %d rows, want one for each session", id, len(rows))
-			}
-			for _, s := range rows {
-				if s.Start != want[0] || s.End != want[1] || s.Phase != metrics.PhaseSetup ||
-					s.Iteration != metrics.NoIteration || s.Seq != seqs[id] || s.Intended != metrics.NoOffset {
-					t.Errorf("%s: from %v to %v, phase %v, iteration %d, seq %d", id, s.Start, s.End, s.Phase, s.Iteration, s.Seq)
-				}
-			}
-		}
+		checkOnce(t, got)
 		if n := len(got.step("work")); n != 60 || got.summary.Requests.Total != 60 || got.summary.DurationS != 1 {
 			t.Errorf("%d rows of the load, %d requests, %v s; want 60 in 1 s", n, got.summary.Requests.Total, got.summary.DurationS)
 		}
@@ -83,16 +67,44 @@ func TestBeforeAndAfterRunOnceASession(t *testing.T) { //nolint:gocognit // one 
 				t.Errorf("step %s: part %q, want %q", s.Step, s.Part, want)
 			}
 		}
-		drawn := map[string]bool{}
-		for _, line := range p.log {
-			if strings.Contains(line, "bye") {
-				drawn[line] = true
-			}
-		}
-		if len(drawn) != 3 {
-			t.Errorf("drew %v: sessions draw different numbers", drawn)
+		if n := len(drawnBy(p)); n != 3 {
+			t.Errorf("drew %d numbers: sessions draw different ones", n)
 		}
 	})
+}
+
+// checkOnce checks the rows of the steps before and after: the clock starts 100 ms
+// after the first, when all sessions are ready.
+func checkOnce(t *testing.T, got *played) {
+	t.Helper()
+	times := map[string][2]time.Duration{
+		"tools/list": {-100 * ms, -50 * ms}, "level": {-50 * ms, 0},
+		"bye": {time.Second, 1300 * ms}, "stats": {1300 * ms, 1350 * ms},
+	}
+	seqs := map[string]uint16{"tools/list": 0, "level": 1, "bye": 2, "stats": 3}
+	for id, want := range times {
+		rows := got.step(id)
+		if len(rows) != 3 {
+			t.Errorf("%s: %d rows, want one for each session", id, len(rows))
+		}
+		for _, s := range rows {
+			if s.Start != want[0] || s.End != want[1] || s.Phase != metrics.PhaseSetup ||
+				s.Iteration != metrics.NoIteration || s.Seq != seqs[id] || s.Intended != metrics.NoOffset {
+				t.Errorf("%s: from %v to %v, phase %v, iteration %d, seq %d", id, s.Start, s.End, s.Phase, s.Iteration, s.Seq)
+			}
+		}
+	}
+}
+
+// drawnBy returns what the sessions have drawn for the step bye.
+func drawnBy(p *peer) map[string]bool {
+	drawn := map[string]bool{}
+	for _, line := range p.log {
+		if strings.Contains(line, "bye") {
+			drawn[line] = true
+		}
+	}
+	return drawn
 }
 
 // TestConnectTimeIsThatOfTheDialAlone: steps before may take longer than the

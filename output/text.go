@@ -231,10 +231,10 @@ func (r *textSummary) askedItems() []string {
 		if odd != nil {
 			item += r.warn(" (" + strings.Join(odd, ", ") + ")")
 		}
-		if a := q.Answer; a != nil {
-			item += " p50 " + figure(a, "p50", a.P50) + " p99 " + figure(a, "p99", a.P99)
-		}
 		items = append(items, item)
+		if a := q.Answer; a != nil {
+			items = append(items, "p50 "+figure(a, "p50", a.P50)+" p99 "+figure(a, "p99", a.P99))
+		}
 	}
 	return items
 }

@@ -201,28 +201,35 @@ func checkListening(t *testing.T, steps map[string][]metrics.Sample, summary *me
 	}
 }
 
+// modernPeer tells of an update each 100 ms on its listen stream, and has calls
+// take two rounds.
+func modernPeer() *mcptest.Peer {
+	peer := &mcptest.Peer{}
+	about := `"_meta":{"io.modelcontextprotocol/subscriptionId":$ID}`
+	frames := []mcptest.Frame{{JSON: `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{` + about + `,"notifications":{"resourceSubscriptions":["toy://a"]}}}`}}
+	for range 3 {
+		frames = append(frames, mcptest.Frame{Delay: 100 * time.Millisecond, JSON: `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{` + about + `,"uri":"toy://a"}}`})
+	}
+	peer.On("subscriptions/listen", mcptest.Answer{Frames: append(frames, mcptest.Frame{Delay: time.Hour}), Hold: true})
+	input := mcptest.Answer{
+		Frames: []mcptest.Frame{progress(10*time.Millisecond, "0"), progress(20*time.Millisecond, "0.5")},
+		Result: `{"resultType":"input_required","requestState":"s","inputRequests":{"a":{"method":"elicitation/create","params":` + form +
+			`},"b":{"method":"sampling/createMessage","params":` + prompt + `},"c":{"method":"roots/list"}}}`,
+	}
+	complete := mcptest.Answer{Result: `{"resultType":"complete","content":[]}`}
+	peer.On("tools/call", input, complete, input, complete, input, complete)
+	peer.On("prompts/get", mcptest.Answer{Silent: true})
+	peer.On("x-vendor/stats", mcptest.Answer{Result: `{"resultType":"complete"}`})
+	return peer
+}
+
 // TestListeningModern does the same in 2026-07-28, where the call takes two
 // rounds and the subscription is a stream.
 func TestListeningModern(t *testing.T) { //nolint:gocognit // one story, told in order
 	for _, kind := range []string{"http", "stdio"} {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				peer := &mcptest.Peer{}
-				about := `"_meta":{"io.modelcontextprotocol/subscriptionId":$ID}`
-				frames := []mcptest.Frame{{JSON: `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{` + about + `,"notifications":{"resourceSubscriptions":["toy://a"]}}}`}}
-				for range 3 {
-					frames = append(frames, mcptest.Frame{Delay: 100 * time.Millisecond, JSON: `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{` + about + `,"uri":"toy://a"}}`})
-				}
-				peer.On("subscriptions/listen", mcptest.Answer{Frames: append(frames, mcptest.Frame{Delay: time.Hour}), Hold: true})
-				input := mcptest.Answer{
-					Frames: []mcptest.Frame{progress(10*time.Millisecond, "0"), progress(20*time.Millisecond, "0.5")},
-					Result: `{"resultType":"input_required","requestState":"s","inputRequests":{"a":{"method":"elicitation/create","params":` + form +
-						`},"b":{"method":"sampling/createMessage","params":` + prompt + `},"c":{"method":"roots/list"}}}`,
-				}
-				complete := mcptest.Answer{Result: `{"resultType":"complete","content":[]}`}
-				peer.On("tools/call", input, complete, input, complete, input, complete)
-				peer.On("prompts/get", mcptest.Answer{Silent: true})
-				peer.On("x-vendor/stats", mcptest.Answer{Result: `{"resultType":"complete"}`})
+				peer := modernPeer()
 				transport := mcp.Transport(peer.HTTP(t))
 				if kind == "stdio" {
 					transport = peer.Stdio(t)
