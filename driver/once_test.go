@@ -45,7 +45,7 @@ func slowly(ctx context.Context, c *peerSession, req mcp.Request) (mcp.Reply, er
 }
 
 // TestBeforeAndAfterRunOnceASession looks at rows, times and order.
-func TestBeforeAndAfterRunOnceASession(t *testing.T) { //nolint:gocognit // one story, told in order
+func TestBeforeAndAfterRunOnceASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{call: slowly}
 		got := play(t.Context(), t, p, beforeAndAfter)

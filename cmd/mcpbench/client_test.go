@@ -225,7 +225,7 @@ func modernPeer() *mcptest.Peer {
 
 // TestListeningModern does the same in 2026-07-28, where the call takes two
 // rounds and the subscription is a stream.
-func TestListeningModern(t *testing.T) { //nolint:gocognit // one story, told in order
+func TestListeningModern(t *testing.T) {
 	for _, kind := range []string{"http", "stdio"} {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
