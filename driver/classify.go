@@ -15,9 +15,15 @@ var (
 	errGraceOver   = errors.New("the grace period is over")
 )
 
-// TimeoutConnect is the error_code of a dial that ran out of its limit, beside
-// mcp.TimeoutKind for requests.
-const TimeoutConnect int32 = 100
+// Numbers for the error_code of timeouts, beside mcp.TimeoutKind for requests.
+const (
+	// TimeoutConnect is a dial that ran out of its limit.
+	TimeoutConnect int32 = 100
+	// TimeoutWait is a wait whose notification did not come in time.
+	TimeoutWait int32 = 101
+)
+
+var errNotCome = errors.New("the notification did not come in time")
 
 // Classify gives the outcome of one exchange or dial and the number for its
 // error_code column. ctx is the context of the work: when it has ended and err
@@ -54,6 +60,9 @@ func Classify(ctx context.Context, r mcp.Reply, err error) (metrics.Outcome, int
 	if e, ok := errors.AsType[*mcp.RPCError](err); ok {
 		return metrics.RPCError, clampCode(e.Code)
 	}
+	if _, ok := errors.AsType[*mcp.AnswerError](err); ok {
+		return metrics.ScriptError, 0 // what the client answers is the scenario's part
+	}
 	if _, ok := errors.AsType[*mcp.VersionError](err); ok {
 		return metrics.ProtocolError, 0
 	}
@@ -61,12 +70,18 @@ func Classify(ctx context.Context, r mcp.Reply, err error) (metrics.Outcome, int
 }
 
 func classifyTransport(err error) (metrics.Outcome, int32, bool) {
+	if errors.Is(err, errNotCome) {
+		return metrics.Timeout, TimeoutWait, true
+	}
 	transport, isTransport := errors.AsType[*mcp.TransportError](err)
 	if isTransport && transport.ClientFault() {
 		return metrics.ClientError, int32(transport.Class()), true
 	}
 	if e, ok := errors.AsType[*mcp.TimeoutError](err); ok {
 		return metrics.Timeout, int32(e.Limit), true
+	}
+	if _, ok := errors.AsType[*mcp.CancelledError](err); ok {
+		return metrics.Cancelled, 0, true
 	}
 	if e, ok := errors.AsType[*mcp.ExitError](err); ok {
 		code := e.Code

@@ -46,6 +46,12 @@ func TestClassify(t *testing.T) {
 		{"protocol", t.Context(), mcp.Reply{}, &mcp.ProtocolError{Kind: 4}, metrics.ProtocolError, 4},
 		{"rpc", t.Context(), mcp.Reply{}, &mcp.RPCError{Code: 0}, metrics.RPCError, 0},
 		{"rpc code beyond the column", t.Context(), mcp.Reply{}, &mcp.RPCError{Code: 1 << 40}, metrics.RPCError, 1<<31 - 1},
+		{"cancelled on purpose", t.Context(), mcp.Reply{}, fmt.Errorf("call: %w", &mcp.CancelledError{Sent: 5, Stopped: 7}), metrics.Cancelled, 0},
+		{"cancelled as the run ended", ended, mcp.Reply{}, &mcp.CancelledError{Sent: 5}, metrics.Cancelled, 0},
+		{"a silence", t.Context(), mcp.Reply{}, &mcp.TimeoutError{Limit: mcp.TimeoutIdle}, metrics.Timeout, int32(mcp.TimeoutIdle)},
+		{"an answer of ours that failed", t.Context(), mcp.Reply{}, &mcp.AnswerError{Method: "roots/list", Err: errors.New("?")}, metrics.ScriptError, 0},
+		{"an answer of ours that the run cut", ended, mcp.Reply{}, &mcp.AnswerError{Method: "roots/list", Err: over}, metrics.Interrupted, 0},
+		{"a subscription that ended", t.Context(), mcp.Reply{}, mcp.ErrSubscriptionEnded, metrics.TransportError, 0},
 		{"version", t.Context(), mcp.Reply{}, &mcp.VersionError{}, metrics.ProtocolError, 0},
 		{"anything else", t.Context(), mcp.Reply{}, errors.New("?"), metrics.TransportError, 0},
 	} {

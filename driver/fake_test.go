@@ -21,6 +21,7 @@ import (
 type server struct {
 	answer func(ctx context.Context, call int64) error
 	refuse func(dial int64) error
+	onDial func(o mcp.Options)
 
 	calls, dials, closes atomic.Int64
 	mu                   sync.Mutex
@@ -39,6 +40,9 @@ func (s *server) dial(ctx context.Context, _ int, o mcp.Options) (driver.Session
 		if err := s.refuse(n); err != nil {
 			return nil, err
 		}
+	}
+	if s.onDial != nil {
+		s.onDial(o)
 	}
 	return &fakeSession{server: s, o: o, closed: make(chan struct{})}, ctx.Err()
 }
@@ -146,6 +150,7 @@ type load struct {
 	grace  time.Duration
 	limit  time.Duration
 	renew  int64
+	watch  func(group int, session uint32, o *mcp.Options)
 }
 
 func (l load) plan(t *testing.T) *driver.Plan {
@@ -172,6 +177,7 @@ func (l load) plan(t *testing.T) *driver.Plan {
 		t.Fatal(err)
 	}
 	plan.Groups[0].RenewAfter = l.renew
+	plan.Watch = l.watch
 	return plan
 }
 

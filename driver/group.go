@@ -35,6 +35,7 @@ type group struct {
 
 	endedByTime atomic.Bool           // the load lasted until its scheduled end
 	refusal     atomic.Pointer[error] // the first dial that failed before the load
+	afterFailed atomic.Bool           // a step after has failed
 
 	intended, dropped atomic.Int64
 	tallies           []tally // one for each worker
@@ -53,9 +54,8 @@ func newGroup(r *Runner, index int, p *GroupPlan) *group {
 		queue:   newQueue(p.QueueLimit, p.DropWhenFull),
 		tallies: make([]tally, p.Sessions*max(1, p.InFlight)),
 	}
-	g.pool = pool.New(pool.Config{
-		Size: p.Sessions, DialTimeout: p.ConnectTimeout, RenewAfter: p.RenewAfter,
-	}, g.dial)
+	// The connect timeout is that of the dial alone, without the steps before.
+	g.pool = pool.New(pool.Config{Size: p.Sessions, RenewAfter: p.RenewAfter}, g.dial)
 	return g
 }
 
@@ -101,13 +101,16 @@ func (g *group) run(work, soft context.Context) error {
 		endSoft(cause)
 		endWork(cause)
 	}
+	dial, endDial := context.WithCancelCause(soft)
+	usedUp := func() { endDial(errScheduleEnd) }
+	defer usedUp()
 	var workers, waiting sync.WaitGroup
 	each := max(1, g.plan.InFlight)
 	for i, slot := range g.pool.Slots() {
 		for j := range each {
 			w := newWorker(g, slot, &g.tallies[i*each+j], giveUp)
 			if !g.plan.Open {
-				workers.Go(func() { w.loop(work, soft) })
+				workers.Go(func() { w.loop(work, soft, dial, usedUp) })
 				continue
 			}
 			waiting.Add(1)

@@ -11,15 +11,16 @@ import (
 )
 
 // Session is one simulated client, as *mcp.Session provides it. Call may be
-// used concurrently.
+// used concurrently. One that is no *mcp.Session needs to be a Listener too for
+// steps that are no plain requests.
 type Session interface {
 	Call(ctx context.Context, req mcp.Request) (mcp.Reply, error)
 	Info() mcp.Info
 	Close(ctx context.Context) error
 }
 
-// Dial opens a session for a slot. o has Base and OnAnomaly set, which the
-// session must be given; the rest of the options is the caller's.
+// Dial opens a session for a slot. o has Base, OnAnomaly, OnAsked and Watch set,
+// which the session must be given; the rest of the options is the caller's.
 type Dial func(ctx context.Context, slot int, o mcp.Options) (Session, error)
 
 // Plan is a program made ready to run: ids are assigned and each group knows
@@ -32,14 +33,23 @@ type Plan struct {
 	Seed    uint64
 	// OnClock, if set, is told the wall time of offset 0 before any sample is recorded.
 	OnClock func(t0 time.Time)
+	// Watch, if set, may have a session observed: it is given the options of each
+	// before it is dialled, with the number that it has in the results. It may be
+	// called from any goroutine.
+	Watch func(group int, session uint32, o *mcp.Options)
 }
 
 // GroupPlan is one load group of a Plan.
 type GroupPlan struct {
 	scenarios.Group
+	Before         []*scenarios.Step // once a session
 	Steps          []*scenarios.Step
-	FirstStep      uint16 // index of Steps[0] in Catalog.Steps
-	Target         int    // index into Catalog.Targets
+	After          []*scenarios.Step // once a session
+	FirstBefore    uint16            // index of Before[0] in Catalog.Steps
+	FirstStep      uint16            // index of Steps[0] in Catalog.Steps
+	FirstAfter     uint16            // index of After[0] in Catalog.Steps
+	Watched        []string          // notifications that waits take from the whole session
+	Target         int               // index into Catalog.Targets
 	RequestTimeout time.Duration
 	ConnectTimeout time.Duration
 	RenewAfter     int64  // iterations after which a session is replaced; 0: never
@@ -58,15 +68,21 @@ func NewPlan(p *scenarios.Program, seed uint64, dial func(group int) Dial) (*Pla
 	if len(plan.Catalog.Steps) >= int(metrics.NoStep) {
 		return nil, fmt.Errorf("scenario %s has more than %d steps", p.Name, metrics.NoStep-1)
 	}
-	var first uint16
+	next := 0
+	place := func(steps []*scenarios.Step) uint16 {
+		first := next
+		next += len(steps)
+		return uint16(first) //nolint:gosec // bounded just above
+	}
 	for i, g := range p.Groups {
-		steps := p.Flows[g.Flow].Steps
+		flow := &p.Flows[g.Flow]
 		plan.Groups = append(plan.Groups, GroupPlan{
-			Group: g, Steps: steps, FirstStep: first, Target: plan.Catalog.Groups[i].Target,
+			Group: g, Before: flow.Before, Steps: flow.Steps, After: flow.After,
+			FirstBefore: place(flow.Before), FirstStep: place(flow.Steps), FirstAfter: place(flow.After),
+			Watched: flow.Watched(), Target: plan.Catalog.Groups[i].Target,
 			RequestTimeout: p.Limits.RequestTimeout, ConnectTimeout: p.Limits.ConnectTimeout,
 			Dial: dial(i),
 		})
-		first += uint16(len(steps)) //nolint:gosec // bounded just above
 	}
 	return plan, nil
 }

@@ -47,6 +47,7 @@ type Runner struct {
 	early []metrics.Sample // what ended before the clock started, offsets since base
 
 	anomalies [256]atomic.Int64
+	asked     metrics.ServerRequests
 }
 
 // New returns a Runner that has dialled nothing yet.
@@ -67,6 +68,11 @@ func (r *Runner) Run(ctx context.Context, stop <-chan struct{}) error {
 	g.Go(r.collector.Run)
 	err := r.load(ctx, stop)
 	r.startClock() // also a run that never got so far records its failed dials
+	var after sync.WaitGroup
+	for _, gr := range r.groups {
+		after.Go(func() { gr.finishSessions(ctx) })
+	}
+	after.Wait()
 	for _, gr := range r.groups {
 		gr.endSessions()
 	}
@@ -114,6 +120,9 @@ func (r *Runner) Anomalies() map[string]int64 {
 	}
 	return out
 }
+
+// ServerRequests returns what the servers asked of the clients so far, by method.
+func (r *Runner) ServerRequests() []metrics.ServerRequestSummary { return r.asked.Summary() }
 
 // MeasuredEnd returns the offset at which the load was to end by time, or at
 // which it was stopped; 0 when only iterations ended it. Valid after Run.
@@ -279,7 +288,9 @@ func (r *Runner) shift(s metrics.Sample) metrics.Sample {
 // now returns the offset since the clock started; only after that.
 func (r *Runner) now() time.Duration { return time.Since(r.base) - r.t0 }
 
-// recordSinceBase records s, whose offsets count from base, also before the clock has started.
+// recordSinceBase records s, whose offsets count from base, also before the clock
+// has started. A request among such samples is of a step that a session has once
+// and is never part of the load.
 func (r *Runner) recordSinceBase(s metrics.Sample) {
 	r.mu.Lock()
 	select {
@@ -292,7 +303,10 @@ func (r *Runner) recordSinceBase(s metrics.Sample) {
 		return
 	}
 	s = r.shift(s)
-	s.Phase = r.phase(s.Start)
+	s.Phase = metrics.PhaseSetup
+	if s.Kind != metrics.KindStep {
+		s.Phase = r.phase(s.Start)
+	}
 	r.collector.Record(s)
 }
 
@@ -304,6 +318,17 @@ func (r *Runner) phase(at time.Duration) metrics.Phase {
 		return metrics.PhaseWarmup
 	}
 	return metrics.PhaseMeasured
+}
+
+func (r *Runner) onAsked(a mcp.Asked) {
+	reply := metrics.Answered
+	switch {
+	case a.Cancelled:
+		reply = metrics.Unanswered
+	case a.Refused:
+		reply = metrics.Refused
+	}
+	r.asked.Add(a.Method, a.Took, reply)
 }
 
 func (r *Runner) onAnomaly(kind mcp.Anomaly, detail string) {

@@ -11,6 +11,8 @@ import (
 
 	"mcpbench/mcp"
 	"mcpbench/metrics"
+	"mcpbench/pool"
+	"mcpbench/scenarios"
 )
 
 // session is a live session with what its row of the sessions table needs.
@@ -23,6 +25,11 @@ type session struct {
 	opened   metrics.Sample // its KindConnect sample, offsets since base
 	requests atomic.Int64
 	calls    calls
+
+	listener Listener // nil when it is none
+	subs     subscriptions
+	onceSeq  uint16      // requests of the steps before and after so far
+	finished atomic.Bool // the steps after have begun
 }
 
 // Close lets calls in flight have their answers, within ctx: that one call has
@@ -80,10 +87,7 @@ func (g *group) dial(ctx context.Context, slot int) (*session, error) {
 		Intended: metrics.NoOffset, Release: metrics.NoOffset,
 		Start: time.Since(r.base),
 	}
-	opened, err := g.plan.Dial(ctx, slot, mcp.Options{Base: r.base, OnAnomaly: r.onAnomaly})
-	s.End = time.Since(r.base)
-	s.FirstByte = s.End
-	s.Outcome, s.Code = Classify(ctx, mcp.Reply{}, err)
+	opened, err := g.open(ctx, slot, &s)
 	if err != nil {
 		if s.Outcome == metrics.Interrupted {
 			return nil, err // the end of the run, not an attempt that failed
@@ -97,20 +101,58 @@ func (g *group) dial(ctx context.Context, slot int) (*session, error) {
 	s.Proto = protoIndex(info.Version)
 	live := &session{
 		Session: opened, number: s.Session, proto: s.Proto, version: info.Version,
-		opened: s,
+		opened: s, listener: listenerOf(opened),
 	}
-	features := info.Version.Features()
 	for i, step := range g.plan.Steps {
-		if !features.Has(step.Method) {
+		if lacks(step, info) {
 			if live.skipped == nil {
 				live.skipped = make([]bool, len(g.plan.Steps))
 			}
 			live.skipped[i] = true
 		}
 	}
-	s.Extra = &metrics.Extra{Session: g.sessionInfo(&info)}
-	r.recordSinceBase(s)
+	if err := g.prepare(ctx, live, slot); err != nil {
+		return nil, err
+	}
+	opening := live.opened
+	opening.Extra = &metrics.Extra{Session: g.sessionInfo(&info)}
+	r.recordSinceBase(opening)
 	return live, nil
+}
+
+// open dials within the connect timeout and puts what came of it into s.
+func (g *group) open(ctx context.Context, slot int, s *metrics.Sample) (Session, error) {
+	if g.plan.ConnectTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, g.plan.ConnectTimeout, pool.ErrDialTimeout)
+		defer cancel()
+	}
+	r := g.runner
+	o := mcp.Options{Base: r.base, OnAnomaly: r.onAnomaly, OnAsked: r.onAsked, Watch: g.plan.Watched}
+	if r.plan.Watch != nil {
+		r.plan.Watch(int(g.index), s.Session, &o)
+	}
+	opened, err := g.plan.Dial(ctx, slot, o)
+	s.End = time.Since(r.base)
+	s.FirstByte = s.End
+	s.Outcome, s.Code = Classify(ctx, mcp.Reply{}, err)
+	return opened, err
+}
+
+// lacks reports whether a session of that kind does not have a step.
+// Subscriptions and waits exist in all versions, in one form or another.
+func lacks(step *scenarios.Step, info mcp.Info) bool {
+	f := info.Version.Features()
+	switch step.Kind {
+	case scenarios.StepRequest:
+		return !f.Has(step.Method)
+	case scenarios.StepNotify:
+		// Where closing a stream cancels, the client has no notification over
+		// HTTP at all (specification 2026-07-28, basic/transports).
+		return !f.Has(step.Method) || f.CancelByClose && info.Transport != "stdio"
+	case scenarios.StepSubscribe, scenarios.StepUnsubscribe, scenarios.StepWait:
+	}
+	return false
 }
 
 // sessionInfo is what is known of a session once it is open.
@@ -185,11 +227,31 @@ func (g *group) describeTarget() (sessions int, err error) {
 			t.ServerName, t.ServerVersion = info.Server.Name, info.Server.Version
 			t.HTTPEngine = string(info.Engine)
 		}
+		g.nameSubscriptions(info.Version)
 		if err := g.checkSteps(l.Session); err != nil {
 			return sessions, err
 		}
 	}
 	return sessions, nil
+}
+
+// nameSubscriptions gives the steps that subscribe the method that the version
+// has for it. Nothing is recorded yet.
+func (g *group) nameSubscriptions(v mcp.Version) {
+	if v.Features().Has("resources/subscribe") {
+		return
+	}
+	cat := g.runner.plan.Catalog
+	for _, part := range []struct {
+		first uint16
+		steps []*scenarios.Step
+	}{{g.plan.FirstBefore, g.plan.Before}, {g.plan.FirstStep, g.plan.Steps}, {g.plan.FirstAfter, g.plan.After}} {
+		for i, step := range part.steps {
+			if step.Kind == scenarios.StepSubscribe || step.Kind == scenarios.StepUnsubscribe {
+				cat.Steps[int(part.first)+i].Method = "subscriptions/listen"
+			}
+		}
+	}
 }
 
 func (g *group) target() *metrics.TargetInfo { return &g.runner.plan.Catalog.Targets[g.plan.Target] }

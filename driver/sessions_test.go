@@ -4,15 +4,39 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mcpbench/driver"
 	"mcpbench/mcp"
 	"mcpbench/metrics"
 	"mcpbench/scenarios"
 )
+
+// TestIterationsEndThoughASessionCannotBeOpened: a worker that still tried to open
+// its session when all iterations were done kept the run from ending.
+func TestIterationsEndThoughASessionCannotBeOpened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{answer: takes(ms), refuse: func(n int64) error {
+			if n > 1 {
+				return errors.New("one session is enough")
+			}
+			return nil
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		began := time.Now()
+		got, _, err := load{group: closed(2, 0, 3), server: s}.run(ctx, t, nil)
+		if took := time.Since(began); took > time.Second || err != nil {
+			t.Errorf("took %v, error %v; want 3 ms", took, err)
+		}
+		wantCounts(t, "iterations", got.iterations(), map[string]int{"completed": 3})
+	})
+}
 
 func TestALostSessionIsCountedOnceAndReopened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -254,6 +278,42 @@ func TestStopWhileSessionsAreOpened(t *testing.T) {
 		}
 		if err := r.Close(t.Context()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// Whoever watches sessions knows them by the numbers that the rows have, also
+// those that were opened anew; what it sets is what the session is dialled with.
+func TestWatchedSessionsHaveTheNumbersOfTheResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		watched := map[uint32]int{}
+		shown := 0
+		s := &server{answer: takes(time.Millisecond)}
+		l := load{group: closed(3, 0, 30), server: s, renew: 4, watch: func(group int, session uint32, o *mcp.Options) {
+			mu.Lock()
+			defer mu.Unlock()
+			watched[session]++
+			o.OnFrame = func(mcp.Frame) { shown++ }
+			if group != 0 || o.Base.IsZero() {
+				t.Errorf("group %d, base %v", group, o.Base)
+			}
+		}}
+		s.onDial = func(o mcp.Options) {
+			mu.Lock()
+			defer mu.Unlock()
+			o.OnFrame(mcp.Frame{})
+		}
+		got, _, err := l.run(t.Context(), t, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := map[uint32]int{}
+		for _, row := range got.of(metrics.KindSession) {
+			rows[row.Session]++
+		}
+		if d := cmp.Diff(rows, watched); d != "" || len(rows) < 6 || shown != len(rows) {
+			t.Errorf("%d frames; sessions (-rows +watched)\n%s", shown, d)
 		}
 	})
 }

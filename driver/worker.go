@@ -3,7 +3,6 @@ package driver
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"mcpbench/mcp"
@@ -19,6 +18,7 @@ type worker struct {
 	slot *pool.Slot[*session]
 	did  *tally
 	env  scenarios.Env
+	once *once  // it performs what a session has once; nil for iterations
 	buf  []byte // params of the request being sent
 	// result is the memory of the last result, for the next one.
 	result []byte
@@ -47,11 +47,18 @@ func newWorker(g *group, slot *pool.Slot[*session], did *tally, giveUp context.C
 }
 
 // loop is a closed load: the next iteration starts when the one before has
-// ended and the think time is over.
-func (w *worker) loop(work, soft context.Context) {
+// ended and the think time is over. usedUp is called when it ends because all
+// iterations have begun, and ends dial, in which other workers may still be
+// opening a session that is not needed any more.
+func (w *worker) loop(work, soft, dial context.Context, usedUp func()) {
+	defer func() {
+		if w.g.usedUp() {
+			usedUp()
+		}
+	}()
 	var last *pool.Live[*session]
 	for soft.Err() == nil && !w.g.usedUp() {
-		live, ok := w.session(soft)
+		live, ok := w.session(dial)
 		if !ok {
 			return
 		}
@@ -137,8 +144,12 @@ func (w *worker) iterate(ctx context.Context, a arrival, live *pool.Live[*sessio
 	}
 	var outcome metrics.IterationOutcome
 	outcome, out.Step = w.replay(ctx, live)
-	if w.slot.Done(live) && w.slot.Discard(ctx, live, pool.ErrRenew) {
-		g.endSession(live.Session, "renewed", nil)
+	if w.slot.Done(live) {
+		w.record() // in the order of the ends
+		g.finish(ctx, live.Session, w.slot.Index())
+		if w.slot.Discard(ctx, live, pool.ErrRenew) {
+			g.endSession(live.Session, "renewed", nil)
+		}
 	}
 	out.Outcome = metrics.Outcome(outcome)
 	out.Seq = w.seq
@@ -154,6 +165,16 @@ func (w *worker) iterate(ctx context.Context, a arrival, live *pool.Live[*sessio
 	}
 	w.last = append(w.last, out)
 	w.record()
+}
+
+// keep puts a sample of a request among those that are ready.
+func (w *worker) keep(s metrics.Sample) {
+	if w.once != nil {
+		w.once.last = s
+		w.g.runner.recordSinceBase(s)
+		return
+	}
+	w.last = append(w.last, s)
 }
 
 // record hands over the samples that are ready.
@@ -212,6 +233,12 @@ func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scen
 	if req.Timeout == 0 {
 		req.Timeout = w.g.plan.RequestTimeout
 	}
+	if step.Kind != scenarios.StepRequest {
+		return w.listen(ctx, live, step, id, req)
+	}
+	if step.Progress || step.Cancels() {
+		req.Wants = &mcp.Wants{Progress: step.Progress, IdleTimeout: step.IdleTimeout, CancelAfter: step.CancelAfter(&w.env)}
+	}
 	call := counted{live.Session, &w.did.inFlight}
 	if !step.AllPages {
 		reply, err := call.Call(ctx, req)
@@ -253,6 +280,7 @@ func (w *worker) finish(
 		s.FirstByte = min(s.FirstByte, s.End)
 	}
 	switch {
+	case s.Outcome == metrics.Cancelled: // on purpose; there is nothing to say
 	case err != nil:
 		s.Extra = &metrics.Extra{Message: message(err)}
 	case reply.ToolError:
@@ -265,10 +293,13 @@ func (w *worker) finish(
 		}
 		s.Extra.Connect = reply.Timing.Connect
 	}
+	if reply.More != nil || s.Outcome == metrics.Cancelled {
+		addMore(&s, reply, err)
+	}
 	w.check(&s, step, reply)
 	w.prev = s.End
-	w.last = append(w.last, s)
-	if mcp.SessionLost(err) && w.slot.Discard(ctx, live, err) {
+	w.keep(s)
+	if mcp.SessionLost(err) && w.once == nil && w.slot.Discard(ctx, live, err) {
 		w.g.endSession(live.Session, "lost", err)
 	}
 	return s.Outcome
@@ -317,6 +348,9 @@ func (w *worker) sample(live *session, id uint16) metrics.Sample {
 // arrival's intended start; a later one the end of the request before it.
 func (w *worker) place(s *metrics.Sample, t mcp.Timing) {
 	t0 := w.g.runner.t0
+	if w.once != nil {
+		t0 = 0 // the clock may not have started: see recordSinceBase
+	}
 	s.Start, s.FirstByte, s.End = t.Start-t0, t.FirstByte-t0, t.End-t0
 	s.Intended, s.Release = w.arrival.intended, w.arrival.released
 	if s.Seq > 0 && s.Intended != metrics.NoOffset {
@@ -339,45 +373,9 @@ func (w *worker) scriptError(live *session, id uint16, err error) metrics.Outcom
 	w.place(&s, mcp.Timing{Start: now, FirstByte: now, End: now})
 	s.Outcome = metrics.ScriptError
 	s.Extra = &metrics.Extra{Message: mask(err.Error())}
-	if n := len(w.g.plan.Steps[id-w.g.plan.FirstStep].Checks); n > 0 {
+	if n := len(w.g.runner.plan.Catalog.Steps[id].Checks); n > 0 {
 		s.ChecksFailed = 1<<n - 1
 	}
-	w.g.runner.collector.Record(s)
+	w.keep(s)
 	return metrics.ScriptError
 }
-
-// sleep waits for d, or until ctx ends: then it returns false.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func clampCount(n int) uint16 { return uint16(max(0, min(n, 1<<16-1))) }
-
-// counted is a session whose calls in flight are counted.
-type counted struct {
-	session *session
-	flight  *atomic.Int64
-}
-
-// Call implements the caller that mcp.Pages wants.
-func (c counted) Call(ctx context.Context, req mcp.Request) (mcp.Reply, error) {
-	c.flight.Add(1)
-	c.session.calls.begin()
-	reply, err := c.session.Call(ctx, req)
-	c.session.calls.end()
-	c.flight.Add(-1)
-	return reply, err
-}
-
-// Info implements the caller that mcp.Pages wants.
-func (c counted) Info() mcp.Info { return c.session.Info() }

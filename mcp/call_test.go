@@ -132,7 +132,7 @@ func TestHTTPAnswersThatAreWrong(t *testing.T) {
 		fault  mcp.ProtocolFault
 	}{
 		{"stream ends without an answer", mcptest.Answer{SSE: true}, mcp.FaultNoAnswer},
-		{"stream ends after priming (go-sdk early close)", mcptest.Answer{Type: sse, Raw: "event: prime\nid: P_0\ndata: \n\nevent: close\nretry: 10\ndata: \n\n"}, mcp.FaultNoAnswer},
+		{"stream ends after priming without an id", mcptest.Answer{Type: sse, Raw: "event: prime\ndata: \n\nevent: close\nretry: 10\ndata: \n\n"}, mcp.FaultNoAnswer},
 		{"last event without a blank line", mcptest.Answer{Type: sse, Raw: `data: {"jsonrpc":"2.0","id":$ID,"result":{}}`}, mcp.FaultNoAnswer},
 		{"empty stream", mcptest.Answer{Type: sse, Status: 200, Raw: " "}, mcp.FaultNoAnswer},
 		{"JSON type with SSE text (go-sdk JSON mode)", mcptest.Answer{Raw: "event: prime\ndata: \n\n"}, mcp.FaultBadJSON},

@@ -15,7 +15,10 @@ const abandonLimit = 8 * time.Second
 type describer interface{ describe(i *Info) }
 
 // streamer is a Conn that can open a standalone GET stream.
-type streamer interface{ openStream(ctx context.Context) }
+type streamer interface {
+	openStream(ctx context.Context)
+	awaitStream(ctx context.Context)
+}
 
 // Connect opens a session: it dials and makes the handshake that the version
 // demands. ctx bounds both; the session outlives it.
@@ -46,12 +49,15 @@ func Connect(ctx context.Context, t Transport, o Options) (*Session, error) {
 
 // dialSession returns a session whose handshake is still to be made. o has its defaults.
 func dialSession(ctx context.Context, t Transport, o Options) (*Session, error) {
+	s := &Session{}
+	s.post.prepare(&o)
+	o.post = &s.post
 	start := o.now()
 	conn, err := t.Dial(ctx, o)
 	if err != nil {
 		return nil, endedBy(ctx, err)
 	}
-	s := &Session{conn: conn, o: o, dialled: o.now()}
+	s.conn, s.o, s.dialled = conn, o, o.now()
 	s.info = Info{Transport: t.Kind(), Requested: o.Version, Start: start}
 	return s, nil
 }
@@ -68,6 +74,10 @@ func (s *Session) opened(ctx context.Context) {
 	if s.o.ParamHeaders != nil && s.info.Version.Features().MethodHeaders && s.info.Transport == "http" &&
 		lookup(s.info.Capabilities, "tools") != nil {
 		s.o.ParamHeaders.load(ctx, s)
+	}
+	s.post.opened()
+	if s.Ended() {
+		s.post.end(&TransportError{Op: "read", Err: errLost, lost: true})
 	}
 }
 

@@ -64,8 +64,14 @@ type httpRequest struct {
 	body   []byte        // not used after do returned
 	// limit bounds opening a connection, and again the exchange from the send to
 	// the end of the body; 0 is none.
-	limit   time.Duration
+	limit time.Duration
+	// bounds, unless nil, are more limits of the exchange; limit is among them, and
+	// what they end ends as a limit does.
+	bounds  *bounds
 	onWrote func() // called in the course of do, unless nil
+	// onSent, unless nil, is called each time that the message is about to be
+	// written, by the goroutine that called do, with the moment of stamps.sent.
+	onSent func(at time.Duration)
 }
 
 type headerField struct{ name, value string }
@@ -83,6 +89,8 @@ type response interface {
 	atOnce() bool
 	// over says when the exchange was, if the caller knows; Close then need not look.
 	over(at time.Duration)
+	// hurry bounds what is left to read, instead of what did so before.
+	hurry(most time.Duration) error
 	// drain reads the rest of the body for a while and reports whether it was
 	// read to its end, so that the connection can be used again.
 	drain(most time.Duration) bool

@@ -42,6 +42,8 @@ const (
 	// FaultEndpoint is a stream of HTTP+SSE that does not begin with an endpoint
 	// event, or one that names no URI of the same origin.
 	FaultEndpoint
+	// FaultNoAck is a subscription that ended in order before it was acknowledged.
+	FaultNoAck
 
 	faultEnd
 )
@@ -50,6 +52,7 @@ var faultNames = [...]string{
 	"", "bad_json", "bad_jsonrpc", "result_and_error", "no_result_no_error", "bad_error",
 	"bad_result", "foreign_id", "no_answer", "content_type", "content_encoding", "batch", "bad_http",
 	"result_type", "input_required", "task", "cursor", "endpoint",
+	"no_ack",
 }
 
 // String returns the fault's name.
@@ -84,11 +87,13 @@ type TimeoutKind int32
 const (
 	// TimeoutTotal is Request.Timeout.
 	TimeoutTotal TimeoutKind = iota + 1
+	// TimeoutIdle is Wants.IdleTimeout.
+	TimeoutIdle
 
 	timeoutEnd
 )
 
-var timeoutNames = [...]string{"", "request timeout"}
+var timeoutNames = [...]string{"", "request timeout", "idle timeout"}
 
 // String returns the limit's name.
 func (k TimeoutKind) String() string { return name(timeoutNames[:], int(k)) }
@@ -148,6 +153,32 @@ const (
 	// AnomalyToolHeaders is a tool that breaks the rules for headers from its
 	// arguments, or a list of tools that could not be had for them.
 	AnomalyToolHeaders
+	// AnomalyProgressToken is a progress notification with a token that no request
+	// had, or with none.
+	AnomalyProgressToken
+	// AnomalyProgressLate is a progress notification for a request that is over. When
+	// it came on another stream than the answer, it may have been sent before.
+	AnomalyProgressLate
+	// AnomalyProgressValue is a progress notification whose value does not increase
+	// within its stream, came before, or is no number.
+	AnomalyProgressValue
+	// AnomalyResumed is the stream of a request that ended before the answer and was
+	// taken up again; counted each time.
+	AnomalyResumed
+	// AnomalyUnaskedNotification is a notification about a change that belongs to no
+	// subscription, or that the version does not allow where it came.
+	AnomalyUnaskedNotification
+	// AnomalyNotificationDropped is a notification that was kept for a caller who did
+	// not take it before too many others came.
+	AnomalyNotificationDropped
+	// AnomalySubscriptionPartly is a subscription of which the server acknowledged
+	// only a part.
+	AnomalySubscriptionPartly
+	// AnomalyListenReopened is the stream of a subscription that ended without a
+	// result and is opened again; counted each time.
+	AnomalyListenReopened
+	// AnomalyListenLost is a subscription given up after repeated failures.
+	AnomalyListenLost
 
 	anomalyEnd
 )
@@ -158,6 +189,8 @@ var anomalyNames = [...]string{
 	"get_stream_lost", "odd_status", "oversized", "batch", "reply_dropped", "cancel_failed",
 	"close_failed", "killed", "stale_connection", "server_request_flood", "server_request_twice",
 	"tool_headers",
+	"progress_token", "progress_late", "progress_value",
+	"resumed", "unasked_notification", "notification_dropped", "subscription_partly", "listen_reopened", "listen_lost",
 }
 
 // String returns the anomaly's name as it stands in results.

@@ -168,17 +168,16 @@ func (*TimeoutError) Timeout() bool { return true }
 
 // CancelledError is a request that was cancelled by Wants.CancelAfter.
 type CancelledError struct {
-	// Sent is when the server was told, since Options.Base.
+	// Sent is when the cancellation was handed to the transport, since Options.Base.
 	Sent time.Duration
 	// Stopped is when the server was seen to have stopped, by an answer that came
-	// too late or by the end of the stream; 0 when it gave no sign.
+	// too late or by the end of the stream; 0 when it gave no sign, or could give none
+	// because the end of the stream was the cancellation.
 	Stopped time.Duration
 }
 
 // Error says that it was on purpose.
 func (*CancelledError) Error() string { return "cancelled on purpose" }
-
-var errNotYet = errors.New("not implemented")
 
 // VersionError is a peer that speaks no version that we may use.
 type VersionError struct {

@@ -33,9 +33,13 @@ type exchange struct {
 	id      int64
 	session bool          // the request carried a server session
 	foreign bool          // an answer to another id came
+	broken  bool          // the stream ended before the answer
+	lastID  string        // of the last event of the stream that had one
+	retry   time.Duration // how long the server wishes us to wait then, 0 when it has no wish
 	first   time.Duration // first event with data, negative before
 	end     time.Duration // negative before
 	stamps  stamps
+	track   *tracker // nil for a plain request
 	reply   Reply
 
 	// Kept from one exchange to the next.
@@ -108,8 +112,11 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 		return err // an answer of some sort had arrived, or the connection failed
 	}
 	// initialize must not be cancelled (specification, basic/utilities/cancellation).
-	if x.stamps.sent >= 0 && !x.rules.CancelByClose && x.req.Method != "initialize" {
-		x.conn.cancelRequest(x.id, reason)
+	if x.stamps.sent >= 0 && x.req.Method != "initialize" {
+		x.conn.givenUp.add(x.id)
+		if !x.rules.CancelByClose {
+			x.conn.cancelRequest(x.id, reason)
+		}
 	}
 	return err
 }
@@ -122,8 +129,11 @@ func (x *exchange) run(ctx context.Context) error {
 	x.request = httpRequest{
 		method: "POST", header: c.postHeader(x.rules), extra: x.methodHeaders(), body: x.out, limit: x.req.Timeout,
 	}
+	if x.track != nil {
+		x.request.bounds = x.track.bounds
+	}
+	c.showSending(&x.request, ChannelPost)
 	resp, err := c.engine.do(ctx, &x.request, &x.stamps)
-	c.sentFrame(&x.request, &x.stamps, ChannelPost)
 	if err != nil {
 		return err
 	}
@@ -137,22 +147,23 @@ func (x *exchange) run(ctx context.Context) error {
 		return err
 	}
 	c.keepSession(x, resp)
-	if coding := resp.header("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		c.answerFrame(resp, x.stamps.first, ChannelPost, nil)
+	if coding := resp.header("Content-Encoding"); !isIdentity(coding) {
+		c.showAnswer(resp, x.stamps.first, ChannelPost, nil, nil)
 		return &ProtocolError{Kind: FaultContentEncoding, Detail: coding}
 	}
 	switch mediaType(resp.header("Content-Type")) {
 	case "application/json":
 		return x.readJSON(resp)
 	case "text/event-stream":
-		return x.readStream(resp)
+		c.showAnswer(resp, x.stamps.first, ChannelPost, nil, nil)
+		return x.readStream(resp, ChannelEvent)
 	}
 	if resp.status() == 202 || resp.status() == 204 {
-		c.answerFrame(resp, x.stamps.first, ChannelPost, nil)
+		c.showAnswer(resp, x.stamps.first, ChannelPost, nil, nil)
 		return &ProtocolError{Kind: FaultNoAnswer, Detail: fmt.Sprintf("status %d to a request", resp.status())}
 	}
 	said := beginning(resp)
-	c.answerFrame(resp, c.o.now(), ChannelPost, []byte(said))
+	c.showAnswer(resp, c.o.now(), ChannelPost, []byte(said), nil)
 	return &ProtocolError{
 		Kind:   FaultContentType,
 		Detail: fmt.Sprintf("%q: %s", resp.header("Content-Type"), said),
@@ -173,6 +184,9 @@ func (x *exchange) methodHeaders() []headerField {
 	return h
 }
 
+// isIdentity reports whether a Content-Encoding leaves the body as it is.
+func isIdentity(coding string) bool { return coding == "" || strings.EqualFold(coding, "identity") }
+
 // mediaType returns the type of a Content-Type value without its parameters.
 func mediaType(value string) string {
 	if value == "application/json" || value == "text/event-stream" {
@@ -188,14 +202,14 @@ func (x *exchange) readJSON(resp response) error {
 	x.reply.BytesIn = len(x.in)
 	if err != nil {
 		x.stampEnd()
-		x.conn.answerFrame(resp, x.end, ChannelPost, x.in)
+		x.conn.showAnswer(resp, x.end, ChannelPost, x.in, err)
 		return err
 	}
 	if x.end = x.stamps.first; x.end < 0 || !resp.atOnce() {
 		x.end = x.conn.o.now()
 	}
 	resp.over(x.end)
-	x.conn.answerFrame(resp, x.end, ChannelPost, x.in)
+	x.conn.showAnswer(resp, x.end, ChannelPost, x.in, nil)
 	done, err := x.take(x.in)
 	if err != nil || done {
 		return err
@@ -210,11 +224,12 @@ func (x *exchange) readJSON(resp response) error {
 // readBody reads a whole body of bounded length.
 func (x *exchange) readBody(resp response) error {
 	limit := x.conn.o.Limits.MessageBytes
+	x.in = x.in[:0]
 	if resp.length() > limit {
 		return &LimitError{Limit: LimitMessage, Max: limit}
 	}
 	// One byte more than expected, to be told the end without growing again.
-	x.in = slices.Grow(x.in[:0], int(min(max(resp.length(), 511), keepBody-1))+1)
+	x.in = slices.Grow(x.in, int(min(max(resp.length(), 511), keepBody-1))+1)
 	for {
 		n, err := resp.Read(x.in[len(x.in):cap(x.in)])
 		x.in = x.in[:len(x.in)+n]
@@ -233,10 +248,10 @@ func (x *exchange) readBody(resp response) error {
 
 var eventReaders = sync.Pool{New: func() any { return sse.NewReader(nil, 0) }}
 
-// readStream reads events until one holds the answer.
-func (x *exchange) readStream(resp response) error {
+// readStream reads events, which are shown as coming by that channel, until one
+// holds the answer.
+func (x *exchange) readStream(resp response, channel Channel) error {
 	limits := &x.conn.o.Limits
-	x.conn.answerFrame(resp, x.stamps.first, ChannelPost, nil)
 	events, ok := eventReaders.Get().(*sse.Reader)
 	if !ok {
 		events = sse.NewReader(nil, 0)
@@ -252,15 +267,22 @@ func (x *exchange) readStream(resp response) error {
 		case errors.Is(err, sse.ErrTooLong):
 			return &LimitError{Limit: LimitMessage, Max: limits.MessageBytes}
 		case errors.Is(err, io.EOF):
+			x.broken = true
 			return &ProtocolError{Kind: FaultNoAnswer, Detail: "the stream ended without the answer"}
 		case err != nil:
-			return resp.fault(err)
-		case len(ev.Data) == 0:
-			x.conn.eventFrame(&ev, ChannelEvent)
+			err = resp.fault(err)
+			_, x.broken = errors.AsType[*TransportError](err)
+			return err
+		}
+		if ev.HasID || ev.Retry >= 0 {
+			x.cursor(&ev)
+		}
+		if len(ev.Data) == 0 {
+			x.conn.showEvent(&ev, -1, channel)
 			continue // priming, close and the like
 		}
 		now := x.conn.o.now()
-		x.conn.eventFrame(&ev, ChannelEvent)
+		x.conn.showEvent(&ev, now, channel)
 		if x.first < 0 {
 			x.first = now
 		}
@@ -268,6 +290,9 @@ func (x *exchange) readStream(resp response) error {
 		done, err := x.event(&ev)
 		if done {
 			x.end = now
+			if x.track != nil {
+				x.afterwards(resp, events)
+			}
 			x.drain(resp)
 		}
 		if done || err != nil {
@@ -325,10 +350,12 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 		c.inbox.request(&m)
 		return false, nil
 	case kindNotification:
-		x.reply.Notifications++
 		if c.inbox.notification(&m) {
-			x.reply.Progress++
+			x.progress(&m, len(data))
+		} else {
+			x.reply.Notifications++
 		}
+		c.o.post.deliver(&m, data, x.req.listening())
 		return false, nil
 	case kindOther:
 		c.o.OnAnomaly(AnomalyOddEvent, excerpt(data))
@@ -337,9 +364,12 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 	}
 	// An error without an id on our own stream can only be about our request.
 	if id, ok := m.numericID(); (!ok || id != x.id) && (!m.anonymous() || m.err == nil) {
-		c.o.OnAnomaly(AnomalyUnknownID, excerpt(data))
+		c.o.OnAnomaly(c.givenUp.unexpected(id, ok), excerpt(data))
 		x.foreign = true
 		return false, nil
+	}
+	if x.track != nil {
+		c.tokens.end(x.track)
 	}
 	if err = m.answer(data, x.reply.HTTPStatus); err == nil {
 		x.reply.take(&m, x.req.ResultBuf)

@@ -102,9 +102,15 @@ func (c *fastConn) exchange(ctx context.Context, r *httpRequest, m packed, now t
 func (c *fastConn) send(r *httpRequest, rest []byte, now time.Duration, t *stamps) error {
 	out := c.buf.out
 	t.sent = now
+	if r.onSent != nil {
+		r.onSent(now)
+	}
 	until := time.Duration(0)
 	if r.limit > 0 {
 		until = now + r.limit
+	}
+	if c.wire.bounds = r.bounds; r.bounds != nil {
+		until = r.bounds.begin(now)
 	}
 	if err := c.wire.limit(until, now); err != nil {
 		return err
@@ -137,11 +143,8 @@ func (c *fastConn) arrived(t *stamps) {
 // readEarly reads the header of a response that came though the request could
 // not be written whole.
 func (c *fastConn) readEarly(t *stamps) error {
-	now := c.engine.now()
-	if until := now + drainLimit; c.wire.until == 0 || c.wire.until > until {
-		if err := c.wire.limit(until, now); err != nil {
-			return err
-		}
+	if err := c.hurry(drainLimit); err != nil {
+		return err
 	}
 	return c.readHead(t)
 }
@@ -149,7 +152,7 @@ func (c *fastConn) readEarly(t *stamps) error {
 // stale reports whether err means that the server had closed the kept
 // connection rather than failed to answer.
 func (c *fastConn) stale(err error) bool {
-	if !c.used || c.answered || c.wire.expired(err) || !isTransport(err) || c.isShut() {
+	if !c.used || c.answered || c.wire.expired(err) || !isTransport(err) || c.isShut() || c.wire.bounds.cancelled() {
 		return false
 	}
 	return c.partly || c.idleFor >= staleAfter
@@ -164,7 +167,7 @@ func isTransport(err error) bool {
 // fault implements response.
 func (c *fastConn) fault(err error) error {
 	if c.wire.expired(err) {
-		return &TimeoutError{Limit: TimeoutTotal}
+		return c.wire.bounds.fault()
 	}
 	if _, ok := errors.AsType[*TransportError](err); ok || !isTransport(err) {
 		return err
@@ -319,15 +322,22 @@ func (c *fastConn) header(name string) string {
 	return ""
 }
 
+// hurry implements response.
+func (c *fastConn) hurry(most time.Duration) error {
+	c.wire.bounds = nil
+	now := c.engine.now()
+	if until := now + most; c.wire.until == 0 || c.wire.until > until {
+		return c.wire.limit(until, now)
+	}
+	return nil
+}
+
 // drain implements response.
 func (c *fastConn) drain(most time.Duration) bool {
 	// Usually the end is there already, or about to come.
 	if !bytes.HasSuffix(c.buf.in[c.r:c.w], []byte("0\r\n\r\n")) {
-		now := c.engine.now()
-		if until := now + most; c.wire.until == 0 || c.wire.until > until {
-			if c.wire.limit(until, now) != nil {
-				return false
-			}
+		if c.hurry(most) != nil {
+			return false
 		}
 	}
 	for left := drainBytes; left > 0; {

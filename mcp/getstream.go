@@ -18,6 +18,8 @@ const (
 	// maxIdleStreams is after how many streams in a row that ended soon and
 	// brought no event the GET stream is given up.
 	maxIdleStreams = 8
+	// streamPatience is how long a subscription waits for the stream's header.
+	streamPatience = 100 * time.Millisecond
 )
 
 // getStream is the standalone stream of a legacy session (specification
@@ -27,6 +29,8 @@ type getStream struct {
 	lastID string        // of the last event that had one
 	retry  time.Duration // the server's wish, 0 when it had none
 	fed    bool          // the current stream brought an event
+
+	answered func() // called once the server has answered, or failed to
 }
 
 // openStream starts the GET stream and waits until the request is on its way
@@ -54,12 +58,31 @@ func (c *httpConn) startStream(sent chan<- struct{}) bool {
 	}
 	ctx, cancel := context.WithCancelCause(c.life)
 	c.endStream = cancel
+	known := make(chan struct{})
+	c.streamKnown, c.knowStream = known, sync.OnceFunc(func() { close(known) })
 	c.tasks.Go(func() {
 		defer cancel(nil)
-		g := getStream{conn: c}
+		g := getStream{conn: c, answered: c.knowStream}
 		g.run(ctx, sent)
 	})
 	return true
+}
+
+// awaitStream waits until the server has answered the GET, if there was one: what it
+// tells before nobody hears. Some servers send no header before their first event,
+// so it does not wait for long, and only once.
+func (c *httpConn) awaitStream(ctx context.Context) {
+	if c.streamKnown == nil {
+		return
+	}
+	timer := time.NewTimer(streamPatience)
+	defer timer.Stop()
+	select {
+	case <-c.streamKnown:
+	case <-timer.C:
+		c.knowStream()
+	case <-ctx.Done():
+	}
 }
 
 // run keeps a stream open until ctx ends, the server refuses it, or it proves useless.
@@ -96,34 +119,52 @@ func (g *getStream) run(ctx context.Context, sent chan<- struct{}) {
 // one may be opened; err is why this one ended.
 func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err error) {
 	c := g.conn
-	r := c.env.current()
-	header := c.appendState([]headerField{{"Accept", "text/event-stream"}}, r)
-	if g.lastID != "" {
-		header = append(header, headerField{"Last-Event-ID", g.lastID})
-	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var t stamps
-	m := httpRequest{method: "GET", header: header, onWrote: onWrote}
-	resp, err := c.engine.do(ctx, &m, &t)
-	c.sentFrame(&m, &t, ChannelGet)
+	resp, first, err := g.conn.get(ctx, g.conn.env.current(), g.lastID, onWrote)
+	g.answered()
 	if err != nil {
 		return true, err
 	}
 	defer closeBody(resp)
-	c.answerFrame(resp, t.first, ChannelGet, nil)
-	if resp.status()/100 == 5 {
-		return true, &HTTPError{Status: resp.status(), Body: beginning(resp)}
+	kind := mediaType(resp.header("Content-Type"))
+	if resp.status() == 200 && kind == "text/event-stream" {
+		c.showAnswer(resp, first, ChannelGet, nil, nil)
+		return g.read(resp)
 	}
-	if t := mediaType(resp.header("Content-Type")); resp.status() != 200 || t != "text/event-stream" {
-		// 405 is the normal way to say that there is no such stream; servers use
-		// other client errors for the same. 409 means that one is open already.
-		if resp.status() == 409 || resp.status()/100 == 2 {
-			g.tell(AnomalyGetStreamRefused, fmt.Sprintf("status %d, %q", resp.status(), t))
-		}
-		return false, nil
+	said := c.said(resp, resp.status()/100 == 5)
+	c.showAnswer(resp, first, ChannelGet, said, nil)
+	switch {
+	case resp.status()/100 == 5:
+		return true, &HTTPError{Status: resp.status(), Body: excerpt(said)}
+	case resp.status() == 409 || resp.status()/100 == 2:
+		g.tell(AnomalyGetStreamRefused, fmt.Sprintf("status %d, %q", resp.status(), kind))
 	}
-	return g.read(resp)
+	// 405 is the normal way to say that there is no such stream; servers use
+	// other client errors for the same. 409 means that one is open already.
+	return false, nil
+}
+
+// get asks for a stream, for one that begins after the event lastID unless that is
+// empty. first is when the response began.
+func (c *httpConn) get(ctx context.Context, r *rules, lastID string, onWrote func()) (resp response, first time.Duration, err error) {
+	header := c.appendState([]headerField{{"Accept", "text/event-stream"}}, r)
+	if lastID != "" {
+		header = append(header, headerField{"Last-Event-ID", lastID})
+	}
+	m, t := httpRequest{method: "GET", header: header, onWrote: onWrote}, noStamps()
+	c.showSending(&m, ChannelGet)
+	resp, err = c.engine.do(ctx, &m, &t)
+	return resp, t.first, err
+}
+
+// resumable returns the id that ev gives the stream, if it gives one. An id that
+// no header can carry is as good as none.
+func resumable(ev *sse.Event) (id string, ok bool) {
+	if strings.ContainsFunc(ev.ID, isControl) {
+		return "", ev.HasID
+	}
+	return ev.ID, ev.HasID
 }
 
 func (g *getStream) read(resp response) (again bool, err error) {
@@ -133,10 +174,10 @@ func (g *getStream) read(resp response) (again bool, err error) {
 		if err != nil {
 			return true, err
 		}
-		if ev.HasID && !strings.ContainsAny(ev.ID, "\r\n") {
-			g.lastID = ev.ID
+		if id, ok := resumable(&ev); ok {
+			g.lastID = id
 		}
-		g.conn.eventFrame(&ev, ChannelGet)
+		g.conn.showEvent(&ev, -1, ChannelGet)
 		if ev.Retry >= 0 {
 			g.retry = min(ev.Retry, lastRetry)
 		}
@@ -175,10 +216,13 @@ func (g *getStream) message(data []byte) {
 	case kindRequest:
 		g.conn.inbox.request(&m)
 	case kindNotification:
-		g.conn.inbox.notification(&m)
+		if g.conn.inbox.notification(&m) {
+			g.conn.tokens.take(&m, len(data), 0)
+		}
+		g.conn.o.post.deliver(&m, data, nil)
 	case kindResponse:
 		// Answers come here only on a resumed stream, which we do not ask for.
-		g.tell(AnomalyUnknownID, excerpt(data))
+		g.tell(g.conn.givenUp.unexpected(m.numericID()), excerpt(data))
 	case kindOther:
 		g.tell(AnomalyOddEvent, excerpt(data))
 	}

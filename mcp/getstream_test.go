@@ -112,7 +112,7 @@ func TestGetStreamMessages(t *testing.T) {
 		if d := cmp.Diff(want, bodies); d != "" {
 			t.Errorf("answers (-want +got)\n%s", d)
 		}
-		wantAnomalies := map[mcp.Anomaly]int{mcp.AnomalyServerRequestRefused: 1, mcp.AnomalyUnknownID: 1, mcp.AnomalyOddEvent: 1}
+		wantAnomalies := map[mcp.Anomaly]int{mcp.AnomalyServerRequestRefused: 1, mcp.AnomalyUnknownID: 1, mcp.AnomalyOddEvent: 1, mcp.AnomalyProgressToken: 1}
 		if d := cmp.Diff(wantAnomalies, a.Counts()); d != "" {
 			t.Errorf("anomalies (-want +got)\n%s", d)
 		}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -189,4 +190,41 @@ func slowDials(tr *mcp.Streamable, d time.Duration) *int {
 		return dial(ctx, network, addr)
 	}
 	return dials
+}
+
+// watchedConns are the connections of a transport.
+type watchedConns struct {
+	mu   sync.Mutex
+	gone int
+}
+
+// watchConns counts the connections of tr that its client closes.
+func watchConns(tr *mcp.Streamable) *watchedConns {
+	w, dial := &watchedConns{}, tr.DialContext
+	tr.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		return &watchedConn{Conn: c, of: w}, err
+	}
+	return w
+}
+
+func (w *watchedConns) closed() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gone
+}
+
+type watchedConn struct {
+	net.Conn
+	of   *watchedConns
+	once sync.Once
+}
+
+func (c *watchedConn) Close() error {
+	c.once.Do(func() {
+		c.of.mu.Lock()
+		defer c.of.mu.Unlock()
+		c.of.gone++
+	})
+	return c.Conn.Close()
 }

@@ -35,17 +35,22 @@ type httpConn struct {
 	lost        atomic.Bool // the server does not know the session any more
 	closing     atomic.Bool
 	drainMisses atomic.Int32 // streams in a row that stayed open after the answer
+	tokens      tokens
+	givenUp     givenUp
 
 	// life ends when Close has done its part; it is the context of what the Conn
 	// does by itself and that no caller's context governs.
-	life       context.Context //nolint:containedctx // the Conn's own lifetime, ended by Close
-	endLife    context.CancelCauseFunc
-	endStream  context.CancelCauseFunc // of the GET stream
-	tasks      sync.WaitGroup
-	taskMu     sync.Mutex // guards tasks.Add against Close
-	taskSlots  chan struct{}
-	closeOnce  sync.Once
-	closeError error
+	life      context.Context //nolint:containedctx // the Conn's own lifetime, ended by Close
+	endLife   context.CancelCauseFunc
+	endStream context.CancelCauseFunc // of the GET stream
+	// streamKnown is closed, by knowStream, once the GET was answered; nil without one.
+	streamKnown chan struct{}
+	knowStream  func()
+	tasks       sync.WaitGroup
+	taskMu      sync.Mutex // guards tasks.Add against Close
+	taskSlots   chan struct{}
+	closeOnce   sync.Once
+	closeError  error
 }
 
 func newHTTPConn(ctx context.Context, e engine, name Engine, o Options) *httpConn {
@@ -53,10 +58,17 @@ func newHTTPConn(ctx context.Context, e engine, name Engine, o Options) *httpCon
 	c.life, c.endLife = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.endStream = func(error) {}
 	c.inbox = newInbox(&c.o, c.env, c.replyToServer, c.answerServer)
+	c.tokens.o, c.tokens.env = &c.o, c.env
 	return c
 }
 
 func (c *httpConn) isOver() bool { return c.lost.Load() }
+
+// lose notes that the server does not know the session any more.
+func (c *httpConn) lose(err error) {
+	c.lost.Store(true)
+	c.o.post.end(err)
+}
 
 // SetVersion implements Conn.
 func (c *httpConn) SetVersion(v Version) { c.env.setVersion(v) }
@@ -79,12 +91,20 @@ func (c *httpConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 	if c.closing.Load() {
 		return x.finish(closedError())
 	}
-	var err error
-	if x.out, err = x.rules.appendRequest(x.out[:0], x.id, &x.req); err != nil {
-		return x.finish(err)
+	err := x.prepare()
+	if err == nil {
+		if l := x.req.listening(); l != nil {
+			l.started(x.id, true, x.soFar)
+		}
+		err = x.run(ctx)
 	}
-	x.reply.BytesOut = len(x.out)
-	if err = x.run(ctx); err != nil {
+	if err != nil && x.broken {
+		err = x.resume(ctx, err)
+	}
+	switch {
+	case x.track != nil:
+		err = x.conclude(ctx, err)
+	case err != nil:
 		x.stampEnd()
 		err = x.explain(ctx, err)
 	}
@@ -165,8 +185,8 @@ func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []h
 	var t stamps
 	session := c.legacy || c.session.Load() != nil && r.ServerSession
 	m := httpRequest{method: "POST", header: c.postHeader(r), extra: extra, body: body}
+	c.showSending(&m, ChannelPost)
 	resp, err := c.engine.do(ctx, &m, &t)
-	c.sentFrame(&m, &t, ChannelPost)
 	if err != nil {
 		return err
 	}
@@ -175,11 +195,10 @@ func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []h
 		_, err := c.refusal(resp, session, 0)
 		return err
 	}
-	c.answerFrame(resp, t.first, ChannelPost, nil)
 	if resp.status() != 202 && !c.legacy {
 		c.o.OnAnomaly(AnomalyOddStatus, fmt.Sprintf("%s answered with status %d", what, resp.status()))
 	}
-	discard(resp)
+	c.showAnswer(resp, t.first, ChannelPost, discard(resp), nil)
 	return nil
 }
 
@@ -277,8 +296,8 @@ func (c *httpConn) deleteSession(ctx context.Context) error {
 	defer cancel()
 	t := noStamps()
 	m := httpRequest{method: "DELETE", header: c.appendState(nil, r)}
+	c.showSending(&m, ChannelDelete)
 	resp, err := c.engine.do(ctx, &m, &t)
-	c.sentFrame(&m, &t, ChannelDelete)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = cause
@@ -286,7 +305,7 @@ func (c *httpConn) deleteSession(ctx context.Context) error {
 		return fmt.Errorf("ending the server session: %w", err)
 	}
 	defer closeBody(resp)
-	c.answerFrame(resp, t.first, ChannelDelete, nil)
+	c.showAnswer(resp, t.first, ChannelDelete, c.said(resp, false), nil)
 	switch resp.status() {
 	case 200, 202, 204, 404, 405, 501:
 	default:

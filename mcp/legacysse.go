@@ -53,7 +53,7 @@ func (c *sseConn) awaitEndpoint(events *sse.Reader, resp response, base *url.URL
 	for {
 		ev, err := events.Next()
 		if err == nil {
-			c.posts.eventFrame(&ev, ChannelGet)
+			c.posts.showEvent(&ev, ev.Last, ChannelGet)
 		}
 		switch {
 		case errors.Is(err, sse.ErrTooLong):

@@ -330,10 +330,10 @@ func TestSSEFrames(t *testing.T) {
 		s := connect(o.T, o.transport, mcp.Options{OnFrame: log.show})
 		_, _ = s.Call(o.Context(), echo)
 		want := []string{
-			"0s > get", "0s < get 200 Content-Type: text/event-stream", "0s < get (endpoint) /message?session=1",
-			"0s > post initialize", "0s < post 202 Content-Type: text/plain; charset=utf-8", "1s < get (message) result",
-			"1s > post" + version + " notifications/initialized", "1s < post 202 Content-Type: text/plain; charset=utf-8",
-			"1s > post" + version + " tools/call", "1s < post 400 Content-Type: text/plain no",
+			"0s > get", "0s < get 200 Content-Type: text/event-stream", `0s < get (endpoint) "/message?session=1"`,
+			"0s > post initialize 1", `0s < post 202 Content-Type: text/plain; charset=utf-8 "Accepted"`, "1s < get (message) #1",
+			"1s > post" + version + " notifications/initialized", `1s < post 202 Content-Type: text/plain; charset=utf-8 "Accepted"`,
+			"1s > post" + version + " tools/call 2", `1s < post 400 Content-Type: text/plain "no"`,
 		}
 		if d := cmp.Diff(want, log.lines); d != "" {
 			o.Errorf("frames (-want +got)\n%s", d)

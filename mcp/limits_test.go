@@ -51,6 +51,24 @@ func TestMessageLimit(t *testing.T) {
 	}
 }
 
+// An answer that is not read, because it says that it is too long, once counted
+// as many bytes as the one before it.
+func TestAnswerThatIsNotReadHasNoBytes(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		t := h.T
+		long := mcptest.Answer{Result: resultOf(5000), Header: map[string]string{"Content-Length": "5000"}}
+		p := (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Result: echoed}, long)
+		s := connect(t, serveHTTP(t, p, h.engine), mcp.Options{Limits: mcp.Limits{MessageBytes: 4000}})
+		if _, err := s.Call(t.Context(), echo); err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Call(t.Context(), echo)
+		if _, ok := errors.AsType[*mcp.LimitError](err); !ok || r.BytesIn != 0 {
+			t.Errorf("%d bytes, %v", r.BytesIn, err)
+		}
+	})
+}
+
 func TestHeaderLimit(t *testing.T) {
 	overHTTP(t, func(h onHTTP) {
 		t, engine := h.T, h.engine

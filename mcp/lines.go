@@ -8,14 +8,6 @@ import (
 	"time"
 )
 
-// progressToken returns the raw token in params._meta, "" when there is none.
-func progressToken(params []byte) string {
-	if !bytes.Contains(params, []byte(`"progressToken"`)) {
-		return ""
-	}
-	return string(lookup(lookup(params, "_meta"), "progressToken"))
-}
-
 // oneLine makes a message fit one line: in valid JSON line breaks stand only
 // between tokens, where a space does as well.
 func oneLine(message []byte) []byte {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"time"
 )
 
@@ -43,7 +44,7 @@ type Reply struct {
 	HTTPStatus    int // 0 on stdio, or when no status line arrived
 	Rounds        int // exchanges made, normally 1
 	Notifications int // received for this request
-	Progress      int // progress notifications among them (stdio: told by their token)
+	Progress      int // progress notifications among them, told by their token, those in order
 	// More is what only some replies have; nil is none of it.
 	More *More
 
@@ -54,19 +55,25 @@ type Reply struct {
 // Wants are what a request asks for beside its answer. It is not changed and may
 // be shared.
 type Wants struct {
-	// Progress asks for progress notifications: the session adds a token of its own.
+	// Progress asks for progress notifications: the session adds a token of its own,
+	// unless Params has one. Running requests should not have equal ones.
 	Progress bool
 	// IdleTimeout, unless 0, bounds the silence: it counts from the send and anew
-	// from each progress notification of the request. Request.Timeout bounds the
-	// whole all the same (specification 2025-11-25, basic/lifecycle, timeouts).
+	// from each progress notification of the request, for which it asks as Progress
+	// does. Request.Timeout bounds the whole all the same (specification 2025-11-25,
+	// basic/lifecycle, timeouts).
 	IdleTimeout time.Duration
 	// CancelAfter, unless 0, is when after the send the request is cancelled on
-	// purpose, as the version and the transport demand. The error is then a
-	// *CancelledError, unless the answer came before.
+	// purpose, as the version and the transport demand; initialize never is. The
+	// error is then a *CancelledError, unless the answer came before, a limit ran
+	// out, or the session was lost. Where a notification cancels, the call goes on
+	// until the server shows that it stopped, at most for 2 s and within the limit.
 	CancelAfter time.Duration
 	// LogLevel, unless empty, is the level from which on the server may send log
 	// messages for this request. Only 2026-07-28 has it; others ignore it.
 	LogLevel string
+
+	listen *listening // the request opens a subscription
 }
 
 // More is what some requests bring beside their answer.
@@ -145,7 +152,8 @@ type Options struct {
 	// ParamHeaders, unless nil, makes the headers that a server of 2026-07-28 wants
 	// from the arguments of its tools. The sessions of one server share it.
 	ParamHeaders *ParamHeaders
-	// Watch are the notifications, by method, that the session keeps for Await.
+	// Watch are the notifications, by method, that the session keeps for Await: the
+	// newest 64 of each.
 	Watch []string
 	// OnAnomaly, if set, is told of each legal oddity or harmless breach. It
 	// may be called from any goroutine and must not block.
@@ -154,6 +162,12 @@ type Options struct {
 	// It may be called from any goroutine, one call at a time for each exchange
 	// but not for each session, and must not block.
 	OnFrame func(Frame)
+	// Stderr, if set, gets what the process of a stdio server writes to its
+	// stderr, from one goroutine. It must not block: that would stop the process.
+	// After the end a method Flush() is called, if there is one.
+	Stderr io.Writer
+
+	post *post // of the session, nil when there is none
 }
 
 // Implementation names a client or server.

@@ -130,7 +130,7 @@ func (n *negotiation) initialize(ctx context.Context, t Transport, s *Session, a
 		return s, err
 	}
 	// HTTP+SSE has its own way to be silent: a stream without an endpoint event.
-	dial, cancel := context.WithTimeoutCause(ctx, silence(ctx), errSilent)
+	dial, cancel := context.WithTimeoutCause(ctx, silence(ctx), errNoWord)
 	defer cancel()
 	s, sseErr := n.try(ctx, dial, n.fallback, nil, ask)
 	if sseErr != nil {
@@ -145,6 +145,8 @@ func (n *negotiation) try(ctx, dial context.Context, t Transport, s *Session, as
 	began := n.o.now()
 	if s == nil {
 		s, err = dialSession(dial, t, n.o)
+	} else {
+		s.speak(ask) // server/discover was sent in another version
 	}
 	if err == nil {
 		if err = s.initialize(ctx, ask); err != nil {
@@ -167,8 +169,8 @@ func silence(ctx context.Context) time.Duration {
 	return silenceLimit
 }
 
-// errSilent is the cause of a context that ended because nothing was said.
-var errSilent = errors.New("no answer in the time that is given to one who may not know the question")
+// errNoWord is the cause of a context that ended because nothing was said.
+var errNoWord = errors.New("no answer in the time that is given to one who may not know the question")
 
 // refusedPOST reports whether err is how a server of HTTP+SSE answers a POST to the
 // URL of its stream. An answer that only a modern server gives is none.

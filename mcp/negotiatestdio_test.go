@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,6 +102,9 @@ func checkProbe(t *testing.T, p *mcptest.Peer, a *mcptest.Anomalies, want []stri
 	var messages []string
 	for _, r := range p.Received() {
 		messages = append(messages, fmt.Sprintf("%d %s", r.Conn, r.Method))
+		if r.Method != "server/discover" && strings.Contains(r.Body, "_meta") {
+			t.Errorf("a legacy message describes itself as a modern one: %s", r.Body)
+		}
 	}
 	if d := cmp.Diff(want, messages); d != "" {
 		t.Errorf("messages (-want +got)\n%s", d)

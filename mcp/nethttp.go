@@ -69,8 +69,14 @@ func (e *netEngine) retarget(u *url.URL) { e.url = u }
 func (e *netEngine) do(ctx context.Context, r *httpRequest, t *stamps) (response, error) {
 	began := e.now()
 	var m marks
-	limited, limit := newLimit(ctx, r.limit)
+	limited, limit := newLimit(ctx, r.limit, r.bounds, e.now)
 	m.onSent, m.onWrote = limit.restart, r.onWrote
+	if r.onSent != nil {
+		m.onSent = func() {
+			limit.restart()
+			r.onSent(m.sent.or(began))
+		}
+	}
 	req := e.request(r).WithContext(httptrace.WithClientTrace(limited, e.trace(&m)))
 	resp, err := e.transport.RoundTrip(req) //nolint:bodyclose // handed on to the caller of do
 	*t = m.stamps()
@@ -108,9 +114,10 @@ func (e *netEngine) request(r *httpRequest) *http.Request {
 
 // netResponse is a response of net/http.
 type netResponse struct {
-	engine *netEngine
-	resp   *http.Response
-	limit  *limit
+	engine  *netEngine
+	resp    *http.Response
+	limit   *limit
+	hurried *time.Timer // nil: it may take its time
 }
 
 // Read implements response.
@@ -119,6 +126,9 @@ func (r *netResponse) Read(p []byte) (int, error) { return r.resp.Body.Read(p) }
 // Close implements response.
 func (r *netResponse) Close() error {
 	defer r.limit.stop(nil)
+	if r.hurried != nil {
+		r.hurried.Stop()
+	}
 	return r.resp.Body.Close()
 }
 
@@ -133,42 +143,19 @@ func (*netResponse) atOnce() bool { return false }
 // over implements response; net/http looks after idle connections itself.
 func (*netResponse) over(time.Duration) {}
 
+// hurry implements response.
+func (r *netResponse) hurry(most time.Duration) error {
+	r.hurried = time.AfterFunc(most, func() { r.limit.stop(errClosed) })
+	return nil
+}
+
 // drain implements response.
 func (r *netResponse) drain(most time.Duration) bool {
-	timer := time.AfterFunc(most, func() { r.limit.stop(errClosed) })
-	defer timer.Stop()
+	if r.hurry(most) != nil {
+		return false
+	}
 	_, err := io.CopyN(io.Discard, r.resp.Body, drainBytes)
 	return errors.Is(err, io.EOF)
-}
-
-// limit ends a context when the time limit of a request runs out.
-type limit struct {
-	timer *time.Timer // nil: no limit
-	after time.Duration
-	ran   func() bool // it ran out
-	stop  context.CancelCauseFunc
-}
-
-func newLimit(ctx context.Context, after time.Duration) (context.Context, *limit) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	l := &limit{after: after, stop: cancel}
-	l.ran = func() bool { return errors.Is(context.Cause(ctx), errTimeout) }
-	if after > 0 {
-		l.timer = time.AfterFunc(after, func() { cancel(errTimeout) })
-		l.stop = func(cause error) {
-			l.timer.Stop()
-			cancel(cause)
-		}
-	}
-	return ctx, l
-}
-
-// restart counts the limit from now. Opening a connection thus has as much time
-// of its own as the exchange that follows.
-func (l *limit) restart() {
-	if l.timer != nil {
-		l.timer.Reset(l.after)
-	}
 }
 
 func (e *netEngine) trace(m *marks) *httptrace.ClientTrace {
@@ -212,7 +199,7 @@ func (e *netEngine) trace(m *marks) *httptrace.ClientTrace {
 // that some are told by their text.
 func (e *netEngine) fault(l *limit, op string, err error) error {
 	if l.ran() {
-		return &TimeoutError{Limit: TimeoutTotal}
+		return l.bounds.fault()
 	}
 	text := err.Error()
 	if strings.Contains(text, "server response headers exceeded") {

@@ -16,8 +16,6 @@ const (
 	// lastWords is how long we wait for what usually goes with a broken pipe: the
 	// exit of the process, the end of its output.
 	lastWords = time.Second
-	// maxGivenUp is of how many requests given up a late answer is still known as one.
-	maxGivenUp = 1024
 	// maxReplies is how many lines may wait to be written that nobody waits for: pings
 	// that come in one go are all answered.
 	maxReplies = 1024
@@ -87,18 +85,28 @@ func (c *router) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 		return Reply{Rounds: 1, Timing: Timing{Start: began, FirstByte: began, End: began}}, gaveUp(ctx)
 	}
 	k := c.begin(&req)
-	line, err := c.env.current().appendRequest(k.line[:0], k.id, &req)
+	err := c.follow(k, &req)
 	if err == nil {
-		k.line = line
-		k.reply.BytesOut = len(line)
-		if err = c.carrier.send(ctx, k, req.Timeout); err == nil {
-			err = c.await(ctx, k, req.Timeout)
-		}
+		k.line, err = c.env.current().appendRequest(k.line[:0], k.id, &req)
+	}
+	if err == nil {
+		k.reply.BytesOut = len(k.line)
+		err = c.carrier.send(ctx, k, req.Timeout)
+	}
+	switch {
+	case err != nil:
+	case k.track != nil && k.track.bounds != nil:
+		err = c.awaitWithin(ctx, k, k.track.bounds)
+	default:
+		err = c.await(ctx, k, req.Timeout)
 	}
 	if err != nil && !c.giveUp(ctx, k, req.Method, err) {
 		k.err, k.end = err, c.endOf(err)
 	}
 	reply, err := k.finish(began)
+	if k.track != nil {
+		err = c.conclude(k, &reply, err)
+	}
 	c.recycle(k)
 	return reply, err
 }
@@ -146,7 +154,8 @@ func (c *router) sent(k *call, limit time.Duration) time.Duration {
 // before which nothing else is due. It reports whether the answer came at this
 // very moment.
 func (c *router) giveUp(ctx context.Context, k *call, method string, err error) (answered bool) {
-	if answered, cancel := c.abandon(k); answered || !cancel || method == "initialize" || method == "server/discover" {
+	answered, cancel := c.abandon(k)
+	if answered || !cancel || method == "initialize" || method == "server/discover" || k.track.told() || errors.Is(context.Cause(ctx), errServerEnded) {
 		return answered
 	}
 	_, late := errors.AsType[*TimeoutError](err)
@@ -170,13 +179,7 @@ func (c *router) abandon(k *call) (answered, cancel bool) {
 	if c.carrier.unsend(k) || k.sent < 0 || c.dead != nil {
 		return false, false
 	}
-	if len(c.givenUp) >= maxGivenUp {
-		for old := range c.givenUp {
-			delete(c.givenUp, old)
-			break
-		}
-	}
-	c.givenUp[k.id] = struct{}{}
+	c.givenUp.add(k.id)
 	return false, true
 }
 
@@ -254,6 +257,7 @@ func (c *router) failAt(at time.Duration, err error) {
 		c.dead, c.deadAt = err, at
 		close(c.down)
 		c.inbox.desk.stop(err)
+		c.o.post.end(err)
 	}
 }
 
@@ -296,6 +300,7 @@ func (c *pipeConn) write() {
 			if len(batch) == 0 {
 				break
 			}
+			c.showLines(batch)
 			_, err := c.w.Write(batch)
 			for _, m := range notes {
 				m.written <- err
@@ -328,12 +333,10 @@ func (c *pipeConn) join(batch []byte, notes []*outgoing) ([]byte, []*outgoing) {
 		}
 		n++
 		batch = append(append(batch, m.line...), '\n')
-		if c.o.OnFrame != nil {
-			c.o.OnFrame(Frame{At: now, Out: true, Channel: ChannelStdio, Data: m.line})
-		}
 		switch {
 		case m.call != nil:
 			m.call.sent = now
+			m.call.track.begin(now)
 		case m.detached:
 			c.detached--
 		default:

@@ -18,9 +18,10 @@ type outgoing struct {
 type call struct {
 	outgoing
 	id    int64
-	token string
 	buf   []byte        // Request.ResultBuf
+	opens *listening    // the subscription that the request opens, or nil
 	sent  time.Duration // negative before
+	track *tracker      // nil for a plain request
 
 	posting *posting // of HTTP+SSE
 
@@ -114,7 +115,6 @@ func (t *callTable) remove(k *call) {
 
 // begin registers a call before it can possibly be answered.
 func (c *router) begin(req *Request) *call {
-	token := progressToken(req.Params)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var k *call
@@ -125,11 +125,13 @@ func (c *router) begin(req *Request) *call {
 		k = &call{done: make(chan struct{}, 1)}
 		k.call = k
 	}
-	k.token, k.buf, k.sent = token, req.ResultBuf, -1
+	k.buf, k.sent = req.ResultBuf, -1
+	k.opens = req.listening()
 	k.reply.Rounds = 1
 	c.calls.add(k, c.env.nextID)
-	if token != "" {
-		c.tokens[token] = k
+	if k.opens != nil {
+		id := k.id
+		k.opens.started(id, false, func() (Reply, bool) { return c.soFar(id) })
 	}
 	return k
 }
@@ -140,8 +142,8 @@ func (c *router) remove(k *call) bool {
 		return false
 	}
 	c.calls.remove(k)
-	if k.token != "" && c.tokens[k.token] == k {
-		delete(c.tokens, k.token)
+	if k.track != nil {
+		c.tokens.end(k.track)
 	}
 	return true
 }
@@ -161,6 +163,20 @@ func (c *router) recycle(k *call) {
 	c.free = append(c.free, k)
 }
 
+// soFar returns what is known of a call that has no answer yet; false when it was
+// not sent.
+func (c *router) soFar(id int64) (Reply, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.calls.find(id)
+	if k == nil || k.sent < 0 {
+		return Reply{}, false
+	}
+	r := k.reply
+	r.Timing.Start = k.sent
+	return r, true
+}
+
 // settle gives the call of that id its answer; false when there is none that was
 // sent. m is nil when the answer is err.
 func (c *router) settle(id int64, t *textLine, size int, m *message, err error) bool {
@@ -172,6 +188,9 @@ func (c *router) settle(id int64, t *textLine, size int, m *message, err error) 
 	}
 	c.remove(k)
 	k.first, k.end, k.answered = t.first, t.end, true
+	if k.opens != nil {
+		k.opens.answered()
+	}
 	k.reply.BytesIn += size
 	if k.err = err; err == nil {
 		k.reply.take(m, k.buf)

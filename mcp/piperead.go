@@ -18,9 +18,7 @@ func (c *pipeConn) read() {
 		}
 		t.text, _ = bytes.CutPrefix(t.text, mark)
 		mark = nil
-		if c.o.OnFrame != nil {
-			c.o.OnFrame(Frame{At: t.end, Channel: ChannelStdio, Data: t.text})
-		}
+		c.showLine(&t)
 		switch {
 		case t.oversized:
 			c.oversized(&t)
@@ -80,10 +78,11 @@ func (c *router) message(t *textLine, data []byte, fault error) {
 	case kind == kindRequest:
 		c.inbox.request(&m)
 	case kind == kindNotification:
-		progress := c.inbox.notification(&m)
-		if progress {
-			c.countProgress(&m, len(data))
+		// Nothing but a token ties a notification to a request here.
+		if c.inbox.notification(&m) {
+			c.tokens.take(&m, len(data), 0)
 		}
+		c.o.post.deliver(&m, data, nil)
 	}
 }
 
@@ -109,19 +108,6 @@ func (c *router) oversized(t *textLine) {
 	c.o.OnAnomaly(AnomalyOversized, excerpt(t.text))
 }
 
-// countProgress credits a progress notification to the call whose token it bears.
-// On stdio nothing else ties a notification to a request.
-func (c *router) countProgress(m *message, size int) {
-	token := lookup(m.params, "progressToken")
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k := c.tokens[string(token)]; k != nil {
-		k.reply.Notifications++
-		k.reply.Progress++
-		k.reply.BytesIn += size
-	}
-}
-
 func (c *router) response(t *textLine, m *message, data []byte, fault error) {
 	id, ok := m.numericID()
 	if !ok {
@@ -135,21 +121,14 @@ func (c *router) response(t *textLine, m *message, data []byte, fault error) {
 		return
 	}
 	switch {
-	case c.wasGivenUp(id):
+	case c.o.post.tolerates(id):
+	case c.givenUp.take(id):
 		c.o.OnAnomaly(AnomalyLateAnswer, excerpt(data))
 	case id >= 1 && id <= c.env.lastID.Load():
 		c.o.OnAnomaly(AnomalyDuplicateAnswer, excerpt(data))
 	default:
 		c.o.OnAnomaly(AnomalyUnknownID, excerpt(data))
 	}
-}
-
-func (c *router) wasGivenUp(id int64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, ok := c.givenUp[id]
-	delete(c.givenUp, id)
-	return ok
 }
 
 // replyToServer has an answer to a server request written, without waiting for it.

@@ -18,8 +18,7 @@ import (
 	"mcpbench/mcp"
 )
 
-// Wire tests 46 and 48 with real processes and in real time.
-
+// Wire tests 46 and 48: real processes, in real time.
 func TestProcess(t *testing.T) {
 	for _, mode := range []string{mcptest.Plain, mcptest.StderrFlood, mcptest.Noisy} {
 		t.Run(mode, func(t *testing.T) {

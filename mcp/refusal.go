@@ -13,15 +13,16 @@ import (
 // message that has none. size is that of the JSON-RPC message, if there was one.
 func (c *httpConn) refusal(resp response, session bool, id int64) (size int, err error) {
 	body, cut := readSome(resp, refusalBytes)
-	c.answerFrame(resp, c.o.now(), ChannelPost, body)
+	c.showAnswer(resp, c.o.now(), ChannelPost, body, cut)
 	if session && resp.status() == 404 {
-		c.lost.Store(true)
-		return 0, &HTTPError{Status: 404, Body: excerpt(body), Lost: true}
+		err := &HTTPError{Status: 404, Body: excerpt(body), Lost: true}
+		c.lose(err)
+		return 0, err
 	}
 	if e := c.refusalRPC(body, resp.status(), id); e != nil {
 		if session && unknownSession(e) {
-			c.lost.Store(true)
 			e.lost = true
+			c.lose(e)
 		}
 		return len(body), e
 	}
@@ -84,12 +85,13 @@ func beginning(resp response) string {
 }
 
 // discard reads the body of an answer that says nothing more, so that the
-// connection can be used again; a stream is left alone.
-func discard(resp response) {
+// connection can be used again, and returns it; a stream is left alone.
+func discard(resp response) []byte {
 	if mediaType(resp.header("Content-Type")) == "text/event-stream" {
-		return
+		return nil
 	}
-	_, _ = readSome(resp, drainBytes) // after an error the connection is not used again
+	body, _ := readSome(resp, drainBytes) // after an error the connection is not used again
+	return body
 }
 
 // closeBody closes a response body. Its error says nothing that reading did not.

@@ -17,13 +17,14 @@ type router struct {
 	noise   Anomaly       // what input that is no message counts as
 	down    chan struct{} // closed when dead is set
 
-	mu      sync.Mutex    // guards the fields below, and those of calls in the table
-	dead    error         // why nothing can be carried any more
-	deadAt  time.Duration // when that happened
-	calls   callTable
-	free    []*call
-	givenUp map[int64]struct{}
-	tokens  map[string]*call // progress tokens of calls, as JSON text
+	mu     sync.Mutex    // guards the fields below, and those of calls in the table
+	dead   error         // why nothing can be carried any more
+	deadAt time.Duration // when that happened
+	calls  callTable
+	free   []*call
+
+	givenUp givenUp
+	tokens  tokens
 }
 
 // carrier takes messages to the server.
@@ -42,6 +43,6 @@ type carrier interface {
 func newRouter(o *Options, env *envelope, noise Anomaly) router {
 	return router{
 		o: *o, env: env, noise: noise, down: make(chan struct{}),
-		givenUp: make(map[int64]struct{}), tokens: make(map[string]*call),
+		tokens: tokens{o: o, env: env},
 	}
 }

@@ -66,6 +66,7 @@ func routeHTTP(v Version, capabilities string, data []byte) *routed {
 	r := new(routed)
 	c := &httpConn{o: routeOptions(r, capabilities)}
 	c.env = newEnvelope(&c.o)
+	c.tokens.o, c.tokens.env = &c.o, c.env
 	c.env.setVersion(v)
 	c.inbox = recording(&c.o, c.env, r)
 	x := &exchange{conn: c, rules: c.env.current(), id: 1}

@@ -17,6 +17,7 @@ type Session struct {
 	info       Info
 	dialled    time.Duration // the connection was there
 	resultType bool          // results carry it in the version in use
+	post       post
 }
 
 // Info describes the session as it was when Connect returned.
@@ -74,6 +75,7 @@ func (s *Session) judge(method string, reply *Reply) error {
 func (s *Session) speak(v Version) {
 	s.conn.SetVersion(v)
 	s.resultType = v.Features().ResultType
+	s.post.speak(v.Features())
 }
 
 // checkResultType applies the rule that an absent resultType means complete and
@@ -114,5 +116,9 @@ func (s *Session) Notify(ctx context.Context, method string, params json.RawMess
 
 // Close ends the session, the server session included, and waits for whatever
 // the session runs by itself. Bounded by ctx. An error means that the end could
-// not be made known to the server; the session is closed all the same.
-func (s *Session) Close(ctx context.Context) error { return s.conn.Close(ctx) }
+// not be made known to the server; the session is closed all the same. Whoever waits
+// for a notification is told.
+func (s *Session) Close(ctx context.Context) error {
+	s.post.close(closedError())
+	return s.conn.Close(ctx)
+}

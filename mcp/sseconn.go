@@ -72,15 +72,15 @@ type eventStream struct {
 }
 
 func (c *sseConn) openStream(u *url.URL) (*eventStream, error) {
-	var t stamps
+	t := noStamps()
 	get := &httpRequest{method: "GET", header: []headerField{{"Accept", "text/event-stream"}}}
+	c.posts.showSending(get, ChannelGet)
 	resp, err := c.posts.engine.do(c.posts.life, get, &t)
-	c.posts.sentFrame(get, &t, ChannelGet)
 	if err != nil {
 		return nil, err
 	}
 	if resp.status()/100 == 2 {
-		c.posts.answerFrame(resp, t.first, ChannelGet, nil)
+		c.posts.showAnswer(resp, t.first, ChannelGet, nil, nil)
 	}
 	endpoint, events, err := c.firstEvents(resp, u)
 	if err != nil {
@@ -130,9 +130,9 @@ func (c *sseConn) send(ctx context.Context, k *call, limit time.Duration) error 
 		request: httpRequest{method: "POST", header: c.posts.postHeader(c.env.current()), body: k.line, limit: limit},
 		stamps:  noStamps(),
 	}
+	c.posts.showSending(&p.request, ChannelPost)
 	c.setSent(k, c.o.now()) // the answer may come before the response
 	resp, err := c.posts.engine.do(ctx, &p.request, &p.stamps)
-	c.posts.sentFrame(&p.request, &p.stamps, ChannelPost)
 	if err == nil {
 		err = c.accepted(resp, p, k.id)
 	}
@@ -162,8 +162,10 @@ func (c *sseConn) accepted(resp response, p *posting, id int64) (err error) {
 		p.size, err = c.posts.refusal(resp, true, id)
 		return err
 	}
-	c.posts.answerFrame(resp, p.stamps.first, ChannelPost, nil)
-	if resp.length() != 0 && mediaType(resp.header("Content-Type")) != "text/event-stream" {
+	if resp.length() == 0 || mediaType(resp.header("Content-Type")) == "text/event-stream" {
+		c.posts.showAnswer(resp, p.stamps.first, ChannelPost, nil, nil)
+	} else {
+		c.posts.showAnswer(resp, p.stamps.first, ChannelPost, c.posts.said(resp, false), nil)
 		resp.drain(drainLimit)
 	}
 	resp.over(p.stamps.first)
@@ -174,6 +176,7 @@ func (c *sseConn) setSent(k *call, at time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k.sent = at
+	k.track.begin(at)
 }
 
 // posted notes what the POST of k was like and reports whether the answer is there.
@@ -228,9 +231,8 @@ func (c *sseConn) read(stream *eventStream) {
 		case err != nil:
 			c.streamEnded(stream.endFault(err))
 			return
-		}
-		c.posts.eventFrame(&ev, ChannelGet)
-		if len(ev.Data) > 0 {
+		case len(ev.Data) > 0:
+			c.posts.showEvent(&ev, ev.Last, ChannelGet)
 			c.event(&ev)
 		}
 	}

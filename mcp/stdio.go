@@ -26,10 +26,6 @@ type Stdio struct {
 	Grace time.Duration
 	// StderrBytes is how much of the end of stderr is kept for error messages. 0: 64 KiB.
 	StderrBytes int
-	// Stderr, unless nil, gets all of the stderr of a process that a Dial starts:
-	// it is called for each of them. When that process prints no more, a method
-	// Flush() of the writer is called, if it has one.
-	Stderr func() io.Writer
 }
 
 // Kind returns stdio.
@@ -80,10 +76,7 @@ func (s *Stdio) start(o *Options) (p *process, stdin io.WriteCloser, stdout io.R
 	p = &process{
 		cmd: cmd, spawn: spawn, grace: cmp.Or(s.Grace, defaultGrace), stderr: errs.r,
 		tail: tail{limit: cmp.Or(s.StderrBytes, 64<<10)}, tell: o.OnAnomaly,
-		exited: make(chan struct{}), drained: make(chan struct{}),
-	}
-	if s.Stderr != nil {
-		p.copy = s.Stderr()
+		exited: make(chan struct{}), drained: make(chan struct{}), copy: o.Stderr,
 	}
 	register(p)
 	p.tasks.Go(p.drain)
@@ -115,7 +108,7 @@ type process struct {
 	grace  time.Duration
 	stderr *os.File
 	tail   tail
-	copy   io.Writer // gets what tail gets; or nil
+	copy   io.Writer // Options.Stderr
 	tell   func(Anomaly, string)
 
 	exited  chan struct{} // closed when the process was reaped; then state is set

@@ -76,7 +76,8 @@ type Features struct {
 	RequestMeta bool
 	// ServerRequests: the server may send requests of its own.
 	ServerRequests bool
-	// GetStream: over HTTP a standalone stream may be opened by GET.
+	// GetStream: over HTTP a standalone stream may be opened by GET, and the stream
+	// of a request that broke after an event with an id be taken up again.
 	GetStream bool
 	// CancelByClose: over HTTP closing the response stream cancels the request;
 	// otherwise notifications/cancelled does.
@@ -160,6 +161,19 @@ var methods = map[string]versionSet{
 	"notifications/progress":           inLegacy,
 	"notifications/roots/list_changed": inLegacy,
 	"notifications/tasks/status":       in2511,
+}
+
+// Methods lists the methods of the requests that a client can make in one version
+// or another, sorted.
+func Methods() []string {
+	var out []string
+	for method := range methods {
+		if !strings.HasPrefix(method, "notifications/") {
+			out = append(out, method)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Has reports whether the client may send method in this version. Methods that

@@ -18,6 +18,9 @@ type wire struct {
 	now   func() time.Duration
 	until time.Duration // the limit, 0: none
 	armed time.Duration // the socket's deadline, 0: none
+	// bounds, unless nil, say when the limit is over; until is then the next moment
+	// at which they are to be asked.
+	bounds *bounds
 
 	swapper *swapper // nil: the connection is no socket
 	failed  error    // of a read that Read has not reported yet
@@ -48,7 +51,16 @@ func (w *wire) expired(err error) bool {
 
 // early reports whether err is the deadline before the limit, and moves it then.
 func (w *wire) early(err error) bool {
-	if !errors.Is(err, os.ErrDeadlineExceeded) || w.expired(err) {
+	switch {
+	case !errors.Is(err, os.ErrDeadlineExceeded):
+		return false
+	case w.bounds != nil:
+		next, over := w.bounds.strike(w.now())
+		if over != nil || next == 0 {
+			return false
+		}
+		w.until = next
+	case w.expired(err):
 		return false
 	}
 	return w.arm(w.now()) == nil

@@ -345,7 +345,7 @@ func TestModernServerRequestsAreNotAnswered(t *testing.T) {
 			o.Error(err)
 		}
 		time.Sleep(time.Second) // virtual
-		if d := cmp.Diff(map[mcp.Anomaly]int{mcp.AnomalyServerRequestForbidden: 4}, odd.Counts()); d != "" {
+		if d := cmp.Diff(map[mcp.Anomaly]int{mcp.AnomalyServerRequestForbidden: 4, mcp.AnomalyUnaskedNotification: 1}, odd.Counts()); d != "" {
 			o.Errorf("anomalies (-want +got)\n%s", d)
 		}
 		if a.most != 0 || len(a.told()) != 0 || len(o.peer.Received("")) != 0 {

@@ -25,7 +25,18 @@ type StepInfo struct {
 	Name   string // tool, prompt or resource template; "" where the method has none
 	Checks []string
 	Tags   map[string]string
+	// Progress tells that its requests ask for progress notifications.
+	Progress bool `json:",omitempty"`
+	// Part is PartBefore or PartAfter for a step that a session has once. Its
+	// requests are no part of the load: they are recorded in the phase setup.
+	Part string `json:",omitempty"`
 }
+
+// Parts of a flow beside the steps of an iteration.
+const (
+	PartBefore = "before"
+	PartAfter  = "after"
+)
 
 // TargetInfo describes one server × transport × version. Transport, Era,
 // ProtocolVersion, ServerName and ServerVersion are what the first session

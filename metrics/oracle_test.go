@@ -75,7 +75,7 @@ func oracleCatalog() *metrics.Catalog {
 		Steps: []metrics.StepInfo{
 			{ID: "search", Method: "tools/call", Name: "search", Checks: []string{"ok", "fast"}, Tags: map[string]string{"kind": "read"}},
 			{ID: "get", Method: "prompts/get", Name: "p", Checks: []string{"ok"}},
-			{ID: "ping", Group: 1, Method: "ping"},
+			{ID: "ping", Group: 1, Method: "ping", Progress: true},
 		},
 		Targets: []metrics.TargetInfo{
 			{Server: "cat", Transport: "http", ProtocolVersion: "2025-11-25", ServerName: "s", ServerVersion: "1"},
@@ -118,6 +118,9 @@ func randomSample(r *rand.Rand) metrics.Sample {
 		s.Code = r.Int32N(5)
 		s.Extra = &metrics.Extra{Message: fmt.Sprintf("message %d", r.IntN(4))}
 	}
+	if s.Kind == metrics.KindStep && r.IntN(4) == 0 {
+		randomProgress(r, &s)
+	}
 	at := s.Start
 	if s.Intended != metrics.NoOffset {
 		at = s.Intended
@@ -126,6 +129,27 @@ func randomSample(r *rand.Rand) metrics.Sample {
 		s.Phase = metrics.PhaseWarmup
 	}
 	return s
+}
+
+// randomProgress gives a request up to three progress notifications, and an end
+// that was seen when it was cancelled.
+func randomProgress(r *rand.Rand, s *metrics.Sample) {
+	if s.Extra == nil {
+		s.Extra = &metrics.Extra{}
+	}
+	x := s.Extra
+	if n := r.IntN(4); n > 0 {
+		s.Notifications, s.Progress, x.HasProgress = uint16(n), uint16(n), true
+		x.FirstProgress = time.Duration(r.Int64N(int64(time.Second)))
+		x.LastProgress = x.FirstProgress
+		for range n - 1 {
+			gap := time.Duration(r.Int64N(int64(time.Second)))
+			x.Gaps, x.LastProgress = append(x.Gaps, gap), x.LastProgress+gap
+		}
+	}
+	if x.HasCancelStop = s.Outcome == metrics.Cancelled && r.IntN(3) > 0; x.HasCancelStop {
+		x.CancelStop = time.Duration(r.Int64N(int64(time.Second)))
+	}
 }
 
 func randomIteration(r *rand.Rand, s *metrics.Sample) {

@@ -25,6 +25,7 @@ type RunInfo struct {
 	SessionOpened    bool
 	Closed, Reopened int64 // sessions; see SessionsSummary
 	Anomalies        map[string]int64
+	ServerRequests   []ServerRequestSummary
 	CPU              time.Duration // used by this process, user and system
 	MaxGCPause       time.Duration
 	ThrottledShare   float64     // share of the seconds with cgroup throttling, 0 to 1
@@ -55,7 +56,8 @@ func (c *Collector) Summary(info RunInfo) *Summary {
 		Targets: c.targets(), Sessions: c.sessions(&info), Iterations: c.iterations(),
 		Requests: requests, Steps: steps, Checks: c.checks(),
 		Thresholds: c.evaluate(thresholds, duration), Anomalies: nonNil(maps.Clone(info.Anomalies)),
-		Errors: c.totals.errors.summaries(c.cfg.Catalog), Load: c.load(duration, info.MeasuredEnd),
+		ServerRequests: info.ServerRequests,
+		Errors:         c.totals.errors.summaries(c.cfg.Catalog), Load: c.load(duration, info.MeasuredEnd),
 		Soundness: c.soundness(&info), Servers: []ServerSummary{},
 	}
 	s.Trials = []TrialSummary{{

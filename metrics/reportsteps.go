@@ -21,7 +21,8 @@ func (c *Collector) stepSummaries(scheduled time.Duration) []StepSummary {
 			Count: st.count(), Outcomes: outcomeCounts(&st.outcomes),
 			Latency: st.latency.quantiles(&st.timeouts), Service: st.service.quantiles(&st.serviceTimeout),
 			TTFB: st.ttfb.quantiles(nil), Failed: st.failedLatency.quantiles(nil),
-			Trend: c.seconds.trends[i].medians(seconds), Codes: map[string]int64{},
+			Gap: st.gap.quantiles(nil), FirstProgress: st.firstProgress.quantiles(nil), CancelStop: st.cancelStop.quantiles(nil),
+			Part: info.Part, Trend: c.seconds.trends[i].medians(seconds), Codes: map[string]int64{},
 		}
 		if group.Target < len(cat.Targets) {
 			t := &cat.Targets[group.Target]

@@ -53,7 +53,7 @@ const NoOffset time.Duration = -1 << 63
 type Sample struct {
 	Intended, Release, Start, FirstByte, End time.Duration
 
-	Iteration     uint64 // arrival index within the group
+	Iteration     uint64 // arrival index within the group, or NoIteration
 	Session       uint32 // session number within the run; each reconnect is a new one; or NoSession
 	Step          uint16 // index into Catalog.Steps; KindIteration: the first failed step, or NoStep
 	Seq           uint16 // request's number within its iteration, from 0; KindIteration: requests made
@@ -63,7 +63,7 @@ type Sample struct {
 	Phase         Phase
 	Outcome       Outcome // KindIteration: an IterationOutcome, see IterOutcome
 	Proto         uint8   // index into Catalog.Protocols
-	Rounds        uint8   // exchanges made for this one step, normally 1
+	Rounds        uint8   // exchanges made for this one step, normally 1; 0 for a wait or a notification
 	Group         uint8   // index into Catalog.Groups
 	BytesOut      uint32  // of the JSON-RPC messages sent
 	BytesIn       uint32  // of the JSON-RPC messages received
@@ -77,6 +77,9 @@ type Sample struct {
 
 // NoStep in Sample.Step of an iteration: no step failed.
 const NoStep = ^uint16(0)
+
+// NoIteration in Sample.Iteration: the request is of a step that a session has once.
+const NoIteration = ^uint64(0)
 
 // NoSession in Sample.Session: no session had to do with it.
 const NoSession = ^uint32(0)
@@ -140,6 +143,17 @@ type Extra struct {
 	Tags      map[string]string
 	Message   string // error text, masked and cut to 200 bytes by the one who sets it
 	Session   *SessionInfo
+
+	// FirstProgress and LastProgress count from the send to the first and the
+	// last progress notification; valid when HasProgress. Gaps are the times
+	// between them, of as many as were timed.
+	FirstProgress, LastProgress time.Duration
+	Gaps                        []time.Duration
+	// CancelStop is the time from the cancellation until the server was seen to
+	// have stopped; valid when HasCancelStop.
+	CancelStop time.Duration
+
+	HasProgress, HasCancelStop bool
 }
 
 // SessionInfo is what a row of the sessions table holds beyond its Sample.
@@ -152,8 +166,8 @@ type SessionInfo struct {
 	Spawn, TCP, TLS, Handshake time.Duration
 	Ended                      time.Duration // offset of the session's end
 	Requests                   int64
-	// EndReason is run_end, lost, renewed, error or connect_failed; run_cut for a
-	// session that was open when the run was killed.
+	// EndReason is run_end, lost, renewed, error, connect_failed or before_failed;
+	// run_cut for a session that was open when the run was killed.
 	EndReason string
 	ExitCode  *int32 // of a stdio server that ended during the run
 }

@@ -26,11 +26,13 @@ type Summary struct {
 	Checks        []CheckSummary    `json:"checks"`
 	Thresholds    []ThresholdResult `json:"thresholds"`
 	Anomalies     map[string]int64  `json:"anomalies"`
-	Errors        []ErrorSummary    `json:"errors"`
-	Load          []LoadSummary     `json:"load"`
-	Soundness     Soundness         `json:"soundness"`
-	Trials        []TrialSummary    `json:"trials"`
-	Servers       []ServerSummary   `json:"servers"`
+	// ServerRequests are what the servers asked of the clients, over the whole run.
+	ServerRequests []ServerRequestSummary `json:"server_requests,omitempty"`
+	Errors         []ErrorSummary         `json:"errors"`
+	Load           []LoadSummary          `json:"load"`
+	Soundness      Soundness              `json:"soundness"`
+	Trials         []TrialSummary         `json:"trials"`
+	Servers        []ServerSummary        `json:"servers"`
 }
 
 // TargetSummary is one entry of targets.
@@ -103,6 +105,13 @@ type StepSummary struct {
 	Service         *Quantiles       `json:"service_ms"`
 	TTFB            *Quantiles       `json:"ttfb_ms"`
 	Failed          *Quantiles       `json:"failed_ms"`
+	// Gap, FirstProgress and CancelStop are there for steps that have such values.
+	Gap           *Quantiles `json:"gap_ms,omitempty"`            // between progress notifications
+	FirstProgress *Quantiles `json:"first_progress_ms,omitempty"` // from the send
+	CancelStop    *Quantiles `json:"cancel_stop_ms,omitempty"`    // from the cancellation to the end, where it was seen
+	// Part is before or after for a step that a session has once, whose requests
+	// are no part of the load and not counted here.
+	Part string `json:"part,omitempty"`
 	// Trend is the p50 latency of equal parts of the measured phase, for the
 	// sparkline; null where a part had no sample.
 	Trend []*float64 `json:"trend_ms"`

@@ -108,9 +108,18 @@ func plainVerdicts(s *metrics.Sample, n int) (passed, failed int) {
 
 func checkStep(t *testing.T, got *metrics.StepSummary, id string, samples []metrics.Sample) {
 	t.Helper()
-	var latency, service, ttfb, failed []time.Duration
+	var latency, service, ttfb, failed, gaps, first, stops []time.Duration
 	outcomes := map[string]int64{}
 	for _, s := range samples {
+		if s.Extra != nil {
+			gaps = append(gaps, s.Extra.Gaps...)
+			if s.Extra.HasProgress {
+				first = append(first, s.Extra.FirstProgress)
+			}
+			if s.Extra.HasCancelStop {
+				stops = append(stops, s.Extra.CancelStop)
+			}
+		}
 		outcomes[s.Outcome.String()]++
 		from := s.Intended
 		if from == metrics.NoOffset {
@@ -137,6 +146,9 @@ func checkStep(t *testing.T, got *metrics.StepSummary, id string, samples []metr
 	checkQuantiles(t, id+" service", got.Service, service)
 	checkQuantiles(t, id+" ttfb", got.TTFB, ttfb)
 	checkQuantiles(t, id+" failed", got.Failed, failed)
+	checkQuantiles(t, id+" gap", got.Gap, gaps)
+	checkQuantiles(t, id+" first progress", got.FirstProgress, first)
+	checkQuantiles(t, id+" cancel stop", got.CancelStop, stops)
 }
 
 func checkIterations(t *testing.T, s *metrics.Summary, all []metrics.Sample) {

@@ -167,6 +167,7 @@ var metricTable = map[string]metricInfo{
 	"latency":        {kind: kindTime},
 	"service_time":   {kind: kindTime},
 	"ttfb":           {kind: kindTime},
+	"gap":            {kind: kindTime},
 	"connect":        {kind: kindTime, scope: scopeGroup},
 	"iteration":      {kind: kindTime, scope: scopeGroup},
 	"lateness":       {kind: kindTime, scope: scopeGroup, open: true},
@@ -185,7 +186,7 @@ var metricTable = map[string]metricInfo{
 // Names that the grammar knows but that are not delivered yet.
 var (
 	laterAggregates = []string{"last", "slope", "drift"}
-	laterMetrics    = []string{"gap", "session", "server_rss", "server_cpu", "server_fds"}
+	laterMetrics    = []string{"session", "server_rss", "server_cpu", "server_fds"}
 	aggregates      = []string{"mean", "min", "max", "sum", "count", "rate"}
 )
 

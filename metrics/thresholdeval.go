@@ -157,6 +157,8 @@ func (c *Collector) distributionOf(t *Threshold) (all, timeouts *distribution) {
 			timeouts.merge(&st.serviceTimeout)
 		case "ttfb":
 			all.merge(&st.ttfb)
+		case "gap":
+			all.merge(&st.gap)
 		}
 	}
 	return all, timeouts

@@ -30,20 +30,24 @@ func (t *Threshold) Resolve(cat *Catalog) error {
 			return err
 		}
 	}
-	checks, any := []string{}, false
+	checks, any, progress := []string{}, false, false
 	for i := range t.candidates(cat) {
 		if t.matches(cat, i) {
 			any = true
 			if info.scope == scopeStep {
 				checks = append(checks, cat.Steps[i].Checks...)
+				progress = progress || cat.Steps[i].Progress
 			}
 		}
 	}
 	if !any && len(t.Tags) > 0 {
 		return t.fault(t.Tags[0].keyOffset, "nothing has all of %s", t.tagList())
 	}
-	if t.Metric == "checks" {
+	switch {
+	case t.Metric == "checks":
 		return t.resolveChecks(checks)
+	case t.Metric == "gap" && !progress:
+		return t.fault(t.metricOffset, "gap is the time between progress notifications, and no step that the threshold selects has progress: true")
 	}
 	return nil
 }
@@ -65,6 +69,12 @@ func (t *Threshold) resolveChecks(checks []string) error {
 func (t *Threshold) resolveTag(cat *Catalog, tag Tag) error {
 	keys, values := slices.Clone(t.builtinTags()), []string{}
 	for i := range t.candidates(cat) {
+		if !t.measured(cat, i) {
+			if v, ok := t.tagOf(cat, i, tag.Key); ok && tag.Key == "step" && v == tag.Value {
+				return t.fault(tag.valueOffset, "step %q runs once a session and is no part of the load", tag.Value)
+			}
+			continue
+		}
 		v, ok := t.tagOf(cat, i, tag.Key)
 		if ok {
 			values = append(values, v)
@@ -103,8 +113,17 @@ func (t *Threshold) candidates(cat *Catalog) int {
 	return len(cat.Steps)
 }
 
-// matches reports whether the i-th step or group carries all tags.
+// measured reports whether the i-th step or group is part of the load: what a
+// session has once is not.
+func (t *Threshold) measured(cat *Catalog, i int) bool {
+	return metricTable[t.Metric].scope == scopeGroup || cat.Steps[i].Part == ""
+}
+
+// matches reports whether the i-th step or group is measured and carries all tags.
 func (t *Threshold) matches(cat *Catalog, i int) bool {
+	if !t.measured(cat, i) {
+		return false
+	}
 	for _, tag := range t.Tags {
 		if tag.Key == "outcome" || tag.Key == "check" {
 			continue

@@ -41,6 +41,9 @@ type stepTotals struct {
 	failed       []int64
 
 	latency, service, ttfb   distribution // timed outcomes
+	gap                      distribution // between progress notifications, all outcomes
+	firstProgress            distribution // all outcomes
+	cancelStop               distribution // cancelled requests whose end was seen
 	timeouts, serviceTimeout distribution // the timeouts among latency and service
 	failedLatency            distribution // failures that are not timed
 }
@@ -137,6 +140,9 @@ func (t *totals) addStep(s *Sample) {
 	if countChecks(s, st.passed, st.failed) {
 		st.checksFailed++
 	}
+	if s.Extra != nil {
+		st.addExtra(s.Extra)
+	}
 	switch {
 	case s.Outcome.Timed():
 		st.addTimed(s)
@@ -145,6 +151,18 @@ func (t *totals) addStep(s *Sample) {
 	}
 	if s.Outcome.Failed() || s.Outcome == ClientError || s.Outcome == ScriptError {
 		t.errors.add(s, s.Step)
+	}
+}
+
+func (st *stepTotals) addExtra(x *Extra) {
+	for _, gap := range x.Gaps {
+		st.gap.record(gap)
+	}
+	if x.HasProgress {
+		st.firstProgress.record(x.FirstProgress)
+	}
+	if x.HasCancelStop {
+		st.cancelStop.record(x.CancelStop)
 	}
 }
 

@@ -73,8 +73,8 @@ func Create(dir, runID string) (*Folder, error) {
 // Path returns the folder's path: DIR/RUN_ID, relative when DIR was.
 func (f *Folder) Path() string { return f.path }
 
-// WriteRun writes run.json. It is called at the start and again at the end;
-// the later call replaces the file whole. With EndedAt set it is the last word
+// WriteRun writes run.json. It is called at the start, after NewParquet, and
+// again at the end; the later call replaces the file whole. With EndedAt set it is the last word
 // about the run: the lock that NewParquet took is given up, and the journal is
 // removed unless a segment is left that could not be compacted. It then comes
 // after Parquet.Close, WriteRuns and WriteSummary, so that a kill before it
@@ -111,10 +111,13 @@ func (f *Folder) write(name string, data []byte) error {
 	if err != nil {
 		return writeError(path, err)
 	}
-	if _, err := file.Write(data); err != nil {
-		return writeError(path, errors.Join(err, file.Close()))
+	if _, err = file.Write(data); err != nil {
+		err = errors.Join(err, file.Close())
+	} else {
+		err = publish(file, path)
 	}
-	if err := publish(file, path); err != nil {
+	if err != nil {
+		_ = os.Remove(path + partialSuffix) // it is of no use to anybody
 		return writeError(path, err)
 	}
 	return nil

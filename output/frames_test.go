@@ -3,29 +3,77 @@ package output_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mcpbench/output"
 )
 
-// Every frame is in the file, or counted in its last line.
-func TestFrameLogIsBounded(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "frames.jsonl")
-	l, err := output.NewFrameLog(name)
+func same(*output.Frame) {}
+
+// openFrameLog opens one and starts it.
+func openFrameLog(t *testing.T, name string, prepare func(*output.Frame)) *output.FrameLog {
+	t.Helper()
+	l, err := output.OpenFrameLog(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := l.Start(prepare); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// A line is one frame; the clock has a line of its own, where it started.
+func TestFrameLogLines(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "frames.jsonl")
+	if err := os.WriteFile(name, []byte("of another run\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hide := func(text string) string { return strings.ReplaceAll(text, "secret", "***") }
+	l := openFrameLog(t, name, func(f *output.Frame) { f.Prepare(hide, hide) })
+	l.StartClock(3 * time.Millisecond)
+	l.Add(output.Frame{
+		OffsetNS: 5, Server: "demo", Session: 7, Dir: "in", Channel: "event", Status: 200,
+		Header: []string{"X: secret"}, Event: "secret", EventID: "e1", RetryMS: 10, Method: "secret", ID: `"secret"`,
+		Bytes: 9, Cut: 2, Incomplete: true, Text: "<secret>\u009b\xff",
+	})
+	l.Add(output.Frame{Dir: "out", Channel: "stdio"})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"clock_start_ns":3000000}
+{"offset_ns":5,"server":"demo","session":7,"dir":"in","channel":"event","http_status":200,"header":["X: ***"],"event":"***","event_id":"e1",` +
+		`"retry_ms":10,"method":"***","id":"\"***\"","bytes":9,"cut":2,"incomplete":true,"text":"<***>\u009b�"}
+{"offset_ns":0,"session":0,"dir":"out","channel":"stdio","bytes":0,"text":""}
+`
+	if d := cmp.Diff(want, string(data)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// Every frame is in the file, or counted in its last line.
+func TestFrameLogIsBounded(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "frames.jsonl")
+	l := openFrameLog(t, name, same)
 	const callers, each = 8, 4000
 	text := strings.Repeat("x", output.FrameText)
 	var all sync.WaitGroup
 	for caller := range callers {
 		all.Go(func() {
 			for i := range each {
-				l.Add(output.Frame{Session: caller, OffsetNS: int64(i), Text: text})
+				l.Add(output.Frame{Session: uint32(caller), OffsetNS: int64(i), Text: text})
 			}
 		})
 	}
@@ -66,20 +114,68 @@ func TestFrameLogIsBounded(t *testing.T) {
 	}
 }
 
+// Whoever hands over a frame does not wait for the one who writes.
+func TestFrameLogDoesNotHoldUpRequests(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "frames.jsonl")
+	stuck := make(chan struct{})
+	l := openFrameLog(t, name, func(*output.Frame) { <-stuck })
+	const n = 10_000
+	for range n {
+		l.Add(output.Frame{})
+	}
+	close(stuck)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	written := len(lines) - 1
+	if want := fmt.Sprintf(`{"not_written":%d}`, n-written); lines[written] != want || written < 4096 {
+		t.Errorf("%d written, then %s, want %s", written, lines[written], want)
+	}
+}
+
 func TestFrameLogThatCannotBeWritten(t *testing.T) {
-	if _, err := output.NewFrameLog(filepath.Join(t.TempDir(), "no", "such", "folder")); err == nil {
+	if _, err := output.OpenFrameLog(filepath.Join(t.TempDir(), "no", "such", "folder")); err == nil {
 		t.Error("no error")
 	}
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("no /dev/full here: ", err)
 	}
-	l, err := output.NewFrameLog("/dev/full")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := openFrameLog(t, "/dev/full", same)
 	l.Add(output.Frame{Text: "x"})
 	if err := l.Close(); err == nil {
 		t.Error("no error")
+	}
+}
+
+// A log that was never started leaves no file behind, and one that was there as it was.
+func TestFrameLogThatIsNotStarted(t *testing.T) {
+	dir := t.TempDir()
+	old := filepath.Join(dir, "old")
+	if err := os.WriteFile(old, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{old, filepath.Join(dir, "new")} {
+		l, err := output.OpenFrameLog(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Add(output.Frame{})
+		for range 2 {
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if data, err := os.ReadFile(old); err != nil || string(data) != "kept" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("%v, %v", files, err)
 	}
 }
 
@@ -93,47 +189,5 @@ func TestCutText(t *testing.T) {
 		if got != test.want || cut != len(test.text)-len(got) {
 			t.Errorf("CutText(%q, %d) = %q, %d", test.text, test.n, got, cut)
 		}
-	}
-}
-
-func TestServerLog(t *testing.T) {
-	folder, err := output.Create(t.TempDir(), "run")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := folder.NewServerLog("my server/../x", func(s string) string { return strings.ReplaceAll(s, "secret", "***") })
-	quiet := folder.NewServerLog("quiet", func(s string) string { return s })
-	first, second := l.Session(0), l.Session(12)
-	for _, part := range []struct {
-		to   interface{ Write([]byte) (int, error) }
-		text string
-	}{{first, "one\ntw"}, {second, "other\r\n"}, {first, "o secret\n\nlast"}} {
-		if n, err := part.to.Write([]byte(part.text)); n != len(part.text) || err != nil {
-			t.Errorf("%d, %v", n, err)
-		}
-	}
-	if f, ok := first.(interface{ Flush() }); ok {
-		f.Flush()
-	}
-	for range 80_000 { // more than there is room for
-		_, _ = second.Write([]byte(strings.Repeat("y", 99) + "\n"))
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := quiet.Close(); err != nil {
-		t.Fatal(err)
-	}
-	files, err := os.ReadDir(filepath.Join(folder.Path(), "servers"))
-	if err != nil || len(files) != 1 || files[0].Name() != "my_server_.._x.stderr" {
-		t.Fatalf("%v, %v", files, err)
-	}
-	data, err := os.ReadFile(filepath.Join(folder.Path(), "servers", files[0].Name()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "[0] one\n[12] other\n[0] two ***\n[0] last\n[12] yyy", " more were not kept\n"
-	if text := string(data); !strings.HasPrefix(text, begin) || !strings.HasSuffix(text, end) || len(text) > 4<<20+100 {
-		t.Errorf("%d bytes: %.80q … %q", len(text), text, text[len(text)-60:])
 	}
 }

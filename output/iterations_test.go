@@ -40,6 +40,7 @@ func TestIterationsAcrossPages(t *testing.T) {
 	samples := randomSamples(40_000, 23)
 	for i := range samples {
 		s := &samples[i]
+		s.Iteration = uint64(i / 3)
 		s.Kind, s.Extra, s.Outcome = metrics.KindIteration, nil, metrics.Outcome(i%metrics.NumIterationOutcomes)
 		if i%3 > 0 {
 			s.Step = metrics.NoStep

@@ -44,6 +44,11 @@ func fill(v reflect.Value, rng *rand.Rand) {
 			b[i] = byte(rng.Uint32())
 		}
 		v.SetString(string(b))
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1+rng.IntN(9), 9))
+		for i := range v.Len() {
+			fill(v.Index(i), rng)
+		}
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		v.SetInt(int64(rng.Uint64()|1) >> (64 - v.Type().Bits()))
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
@@ -136,6 +141,12 @@ func TestEveryFieldOfASampleSurvives(t *testing.T) {
 				Connect: got.samples[i].Extra.Connect, Retries: got.samples[i].Extra.Retries, TaskPolls: got.samples[i].Extra.TaskPolls,
 				TraceID: got.samples[i].Extra.TraceID, Message: got.samples[i].Extra.Message,
 				Tags: map[string]string{},
+
+				HasProgress: true, FirstProgress: got.samples[i].Extra.FirstProgress, LastProgress: got.samples[i].Extra.LastProgress,
+				Gaps: got.samples[i].Extra.Gaps, HasCancelStop: true, CancelStop: got.samples[i].Extra.CancelStop,
+			}
+			if x := got.samples[i].Extra; len(x.Gaps) == 0 || x.FirstProgress == 0 || x.LastProgress == 0 || x.CancelStop == 0 {
+				t.Errorf("sample %d lost its progress", i)
 			}
 		}
 		if diff := cmp.Diff(want[i], got.samples[i]); diff != "" {

@@ -33,6 +33,8 @@ const (
 	flagTags = 1 << iota
 	flagSession
 	flagExitCode
+	flagProgress
+	flagCancelStop
 )
 
 // sampleBytes is the size of a sample without Extra, kind and flags included.
@@ -92,6 +94,12 @@ func appendExtra(dst []byte, x *metrics.Extra) []byte {
 			flags |= flagExitCode
 		}
 	}
+	if x.HasProgress { // without it there are no gaps
+		flags |= flagProgress
+	}
+	if x.HasCancelStop {
+		flags |= flagCancelStop
+	}
 	dst = append(dst, flags)
 	dst = binary.AppendVarint(dst, int64(x.Connect))
 	dst = binary.AppendUvarint(dst, uint64(x.Retries))
@@ -103,6 +111,17 @@ func appendExtra(dst []byte, x *metrics.Extra) []byte {
 		for key, value := range x.Tags {
 			dst = appendText(appendText(dst, key), value)
 		}
+	}
+	if flags&flagProgress != 0 {
+		dst = binary.AppendVarint(dst, int64(x.FirstProgress))
+		dst = binary.AppendVarint(dst, int64(x.LastProgress))
+		dst = binary.AppendUvarint(dst, uint64(len(x.Gaps)))
+		for _, gap := range x.Gaps {
+			dst = binary.AppendVarint(dst, int64(gap))
+		}
+	}
+	if x.HasCancelStop {
+		dst = binary.AppendVarint(dst, int64(x.CancelStop))
 	}
 	si := x.Session
 	if si == nil {
@@ -255,6 +274,18 @@ func (d *decoder) extra() *metrics.Extra {
 			key := d.text()
 			x.Tags[key] = d.text()
 		}
+	}
+	if flags&flagProgress != 0 {
+		x.HasProgress, x.FirstProgress, x.LastProgress = true, d.duration(), d.duration()
+		if n := d.count(); n > 0 {
+			x.Gaps = make([]time.Duration, n)
+		}
+		for i := range x.Gaps {
+			x.Gaps[i] = d.duration()
+		}
+	}
+	if flags&flagCancelStop != 0 {
+		x.HasCancelStop, x.CancelStop = true, d.duration()
 	}
 	if flags&flagSession == 0 {
 		return x

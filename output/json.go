@@ -25,6 +25,16 @@ func WriteJSON(w io.Writer, s *metrics.Summary) error {
 	return nil
 }
 
+// WriteObject writes v as one JSON object in the manner of WriteJSON.
+func WriteObject(w io.Writer, v any) error {
+	data, err := encodeJSON(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return err
+}
+
 func encodeSummary(s *metrics.Summary) ([]byte, error) { return encodeJSON(normalSummary(s)) }
 
 func encodeJSON(v any) ([]byte, error) {

@@ -122,6 +122,7 @@ func TestJSONGolden(t *testing.T) {
 		summary *metrics.Summary
 	}{
 		{"failing", failingRun()},
+		{"listening", listeningRun()},
 		{"nothing-opened", nothingOpened()},
 		{"empty", &metrics.Summary{Trials: []metrics.TrialSummary{{}}, Steps: []metrics.StepSummary{{}}}},
 	} {

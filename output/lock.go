@@ -37,7 +37,7 @@ const (
 // us or by the end of the process.
 func takeLock(folder, work string) (*os.File, error) {
 	path := filepath.Join(folder, journalFolder, lockName)
-	file, err := os.OpenFile(filepath.Clean(path), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(filepath.Clean(path), os.O_RDWR|os.O_CREATE, 0o644) //nolint:gosec // others may see that it is held
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("lock %s: %w", path, errLockGone) // with its folder
 	}

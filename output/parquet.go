@@ -39,7 +39,8 @@ type ParquetConfig struct {
 	SegmentBytes int64
 	// Backlog is how many sealed segments may wait for their compaction, besides
 	// the one being compacted; 0 is 2. When there are as many, Write waits, and
-	// Waits counts it. The journal takes at most Backlog+2 segments on disk.
+	// Waits counts it. The journal takes at most Backlog+2 segments on disk,
+	// besides 64 MiB for attempts to open a session and 3 MiB for marks.
 	Backlog int
 
 	// Of tests: see createSegment and compactSegment.

@@ -164,6 +164,9 @@ func (c *maybeInts[T]) set(row int, ok bool, v T) {
 	}
 }
 
+// add adds a value of a list. The levels are the caller's.
+func (c *maybeInts[T]) add(v T) { c.page = append(c.page, v) }
+
 func (c *maybeInts[T]) empty() { c.page = c.page[:0] }
 
 func (c *maybeInts[T]) encode(b *pageBuffers, _ int) (format.Encoding, error) {

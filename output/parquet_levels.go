@@ -14,6 +14,8 @@ import (
 type levels struct {
 	counts *pageOf[int32]
 	values int // all counts together
+	// rare tells that only rows with values are set, since few have any.
+	rare bool
 
 	rep, def []byte // made of the counts
 }
@@ -33,7 +35,12 @@ func (l *levels) one(row int, ok bool) {
 	l.set(row, n)
 }
 
-func (l *levels) empty() { l.values, l.rep, l.def = 0, l.rep[:0], l.def[:0] }
+func (l *levels) empty() {
+	if l.rare && l.values > 0 {
+		clear(l.counts[:])
+	}
+	l.values, l.rep, l.def = 0, l.rep[:0], l.def[:0]
+}
 
 // make makes the levels of the page, unless another column has already. It
 // returns how many places there are for values, and how many of them are empty.

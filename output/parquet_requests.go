@@ -23,6 +23,10 @@ type requestColumns struct {
 	errorMessage                                maybeLabels
 	requestBytes, responseBytes                 ints[int32]
 	notifications, progress, retries, taskPolls ints[int32]
+	rounds                                      maybeInts[int32]
+	firstProgress, lastProgress                 maybeInts[int64]
+	progressGaps                                maybeInts[int64] // a list
+	cancelStop                                  maybeInts[int64]
 	checkName                                   maybeLabels
 	checkOK                                     flags
 	tagKey, tagValue                            maybeLabels
@@ -57,12 +61,20 @@ type tagIndexes struct{ key, value int32 }
 func (r *requestColumns) columns() (all []column, sortedBy string) {
 	r.checkName.levels, r.checkOK.levels = &r.checks, &r.checks
 	r.tagKey.levels, r.tagValue.levels = &r.tags, &r.tags
+	for _, c := range []column{
+		&r.connect, &r.errorMessage, &r.traceID, &r.rounds, &r.firstProgress, &r.lastProgress, &r.progressGaps, &r.cancelStop,
+	} {
+		if l := c.base(); l.levels == nil {
+			l.levels = &levels{rare: true}
+		}
+	}
 	return []column{
 		&r.runID, &r.group, &r.flow, &r.step, &r.trial, &r.target, &r.protocolVersion, &r.transport,
 		&r.session, &r.iteration, &r.seq, &r.startedAt, &r.start, &r.intended, &r.lateness, &r.queued,
 		&r.latency, &r.service, &r.ttfb, &r.connect, &r.method, &r.name, &r.outcome,
 		&r.errorCode, &r.httpStatus, &r.errorMessage, &r.requestBytes, &r.responseBytes,
 		&r.notifications, &r.progress, &r.retries, &r.taskPolls,
+		&r.rounds, &r.firstProgress, &r.lastProgress, &r.progressGaps, &r.cancelStop,
 		&r.checkName, &r.checkOK, &r.tagKey, &r.tagValue, &r.traceID, &r.warmup,
 	}, "start_offset_ns"
 }
@@ -117,7 +129,7 @@ func (r *requestColumns) set(row int, s *metrics.Sample) {
 	r.protocolVersion.set(row, r.protocols[s.Proto])
 	r.transport.set(row, group.transport)
 	r.session.set(row, sessionNumber(s))
-	r.iteration.set(row, toInt64(s.Iteration))
+	r.iteration.set(row, iterationNumber(s))
 	r.seq.set(row, int64(s.Seq))
 	r.setTimes(row, s)
 	r.method.set(row, step.method)
@@ -129,6 +141,9 @@ func (r *requestColumns) set(row int, s *metrics.Sample) {
 	r.responseBytes.set(row, toInt32(s.BytesIn))
 	r.notifications.set(row, int32(s.Notifications))
 	r.progress.set(row, int32(s.Progress))
+	if s.Rounds > 1 {
+		r.rounds.set(row, true, int32(s.Rounds))
+	}
 	r.setChecks(row, s, step.checks)
 	r.warmup.add(s.Phase != metrics.PhaseMeasured)
 	r.setExtra(row, s, step)
@@ -163,18 +178,17 @@ func (r *requestColumns) setChecks(row int, s *metrics.Sample, checks []int32) {
 
 // setExtra puts in what only some samples have.
 func (r *requestColumns) setExtra(row int, s *metrics.Sample, step *stepIndexes) {
-	x, tags := s.Extra, step.tags
-	if x == nil {
-		x = &noExtra
+	tags := step.tags
+	var retries, polls int32
+	if x := s.Extra; x != nil {
+		retries, polls = int32(x.Retries), int32(x.TaskPolls)
+		if x.Tags != nil { // they include those of the step
+			tags = r.tagsOf(nil, x.Tags)
+		}
+		r.setRare(row, s.HasConnect, x)
 	}
-	r.connect.set(row, s.HasConnect && s.Extra != nil, int64(x.Connect))
-	r.errorMessage.set(row, x.Message != "", x.Message)
-	r.retries.set(row, int32(x.Retries))
-	r.taskPolls.set(row, int32(x.TaskPolls))
-	r.traceID.set(row, x.TraceID != "", x.TraceID)
-	if x.Tags != nil { // they include those of the step
-		tags = r.tagsOf(nil, x.Tags)
-	}
+	r.retries.set(row, retries)
+	r.taskPolls.set(row, polls)
 	r.tags.set(row, len(tags))
 	for _, tag := range tags {
 		r.tagKey.addIndex(tag.key)
@@ -182,7 +196,29 @@ func (r *requestColumns) setExtra(row int, s *metrics.Sample, step *stepIndexes)
 	}
 }
 
-var noExtra metrics.Extra
+// setRare sets columns whose levels are rare.
+func (r *requestColumns) setRare(row int, hasConnect bool, x *metrics.Extra) {
+	if hasConnect {
+		r.connect.set(row, true, int64(x.Connect))
+	}
+	if x.Message != "" {
+		r.errorMessage.set(row, true, x.Message)
+	}
+	if x.TraceID != "" {
+		r.traceID.set(row, true, x.TraceID)
+	}
+	if x.HasProgress {
+		r.firstProgress.set(row, true, int64(x.FirstProgress))
+		r.lastProgress.set(row, true, int64(x.LastProgress))
+		r.progressGaps.levels.set(row, len(x.Gaps))
+		for _, gap := range x.Gaps {
+			r.progressGaps.add(int64(gap))
+		}
+	}
+	if x.HasCancelStop {
+		r.cancelStop.set(row, true, int64(x.CancelStop))
+	}
+}
 
 // writeGroup writes the pending requests as one row group, sorted by their
 // starts. Samples come in the order of their ends, and a slab of them may be
@@ -214,6 +250,15 @@ func sessionNumber(s *metrics.Sample) int64 {
 		return -1
 	}
 	return int64(s.Session)
+}
+
+// iterationNumber is -1 for a request of a step that a session has once: with the
+// session it is the key of the row.
+func iterationNumber(s *metrics.Sample) int64 {
+	if s.Iteration == metrics.NoIteration {
+		return -1
+	}
+	return toInt64(s.Iteration)
 }
 
 // hasCode reports whether Sample.Code means something for the outcome.

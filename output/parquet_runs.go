@@ -57,7 +57,15 @@ func fillRun(row *runRow, c *ParquetConfig, s *metrics.Summary, t *metrics.Trial
 		for _, d := range []struct {
 			metric string
 			q      *metrics.Quantiles
-		}{{"latency", step.Latency}, {"service", step.Service}, {"ttfb", step.TTFB}, {"failed", step.Failed}} {
+		}{
+			{"latency", step.Latency},
+			{"service", step.Service},
+			{"ttfb", step.TTFB},
+			{"failed", step.Failed},
+			{"gap", step.Gap},
+			{"first_progress", step.FirstProgress},
+			{"cancel_stop", step.CancelStop},
+		} {
 			if d.q != nil {
 				row.Quantiles = append(row.Quantiles, quantilesRow(step, d.metric, d.q))
 			}

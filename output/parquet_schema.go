@@ -41,6 +41,11 @@ type requestRow struct {
 	Progress        int32              `parquet:"progress"`
 	Retries         int32              `parquet:"retries"`
 	TaskPolls       int32              `parquet:"task_polls"`
+	Rounds          *int32             `parquet:"rounds"`            // exchanges, where they are several
+	FirstProgress   *int64             `parquet:"first_progress_ns"` // this and the next from the send, null without progress
+	LastProgress    *int64             `parquet:"last_progress_ns"`
+	ProgressGaps    []int64            `parquet:"progress_gaps_ns,list"`
+	CancelStop      *int64             `parquet:"cancel_stop_ns"` // from the cancellation, null when no end was seen
 	Checks          []checkRow         `parquet:"checks,list"`
 	Tags            *map[string]string `parquet:"tags"`
 	TraceID         *string            `parquet:"trace_id"`
@@ -175,7 +180,7 @@ type runCounts struct {
 }
 
 // runQuantiles holds one distribution of one step: metric is latency, service,
-// ttfb or failed.
+// ttfb, failed, gap, first_progress or cancel_stop.
 type runQuantiles struct {
 	Group  string `parquet:"group,dict"`
 	Step   string `parquet:"step,dict"`

@@ -144,7 +144,7 @@ func (c *cutOff) request(s *metrics.Sample) {
 	if o := c.opened[s.Session]; o != nil {
 		o.requests++
 	}
-	if c.groups[s.Group].seen.has(s.Iteration) {
+	if s.Iteration == metrics.NoIteration || c.groups[s.Group].seen.has(s.Iteration) {
 		return
 	}
 	key := begunKey{s.Group, s.Iteration}

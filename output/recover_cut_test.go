@@ -165,6 +165,31 @@ func TestKilledOpenLoadCountsWhatWasWaiting(t *testing.T) {
 	finished(t, dir)
 }
 
+// TestKilledRunWithStepsOnceASession: their requests belong to their session and to
+// no iteration.
+func TestKilledRunWithStepsOnceASession(t *testing.T) {
+	dir := killed(t, output.ParquetConfig{}, func(sink testSink) {
+		frozen(t, sink)
+		for session := uint32(1); session <= 2; session++ {
+			before := arrival(metrics.NoIteration, 50*ms, session)[0]
+			before.Phase, before.Intended, before.Release = metrics.PhaseSetup, metrics.NoOffset, metrics.NoOffset
+			sink.must(t, sink.Write([]metrics.Sample{before}))
+		}
+	})
+	report, err := output.Recover(dir)
+	if err != nil || report.Interrupted != 27 || report.Sessions != 2 {
+		t.Fatalf("Recover: %+v, %v, want 27 iterations and 2 sessions", report, err)
+	}
+	for _, r := range tableRows(t, dir, "sessions") {
+		if r["end_reason"] == "run_cut" && r["requests"] != "4" {
+			t.Errorf("session %s: %s requests, want 3 of iterations and 1 before", r["session"], r["requests"])
+		}
+	}
+	if s := readSummary(t, dir); s.Iterations.Total != 32 || s.Requests.Total != 6 {
+		t.Errorf("%d iterations, %d requests; want 32 and 6", s.Iterations.Total, s.Requests.Total)
+	}
+}
+
 // TestKilledRunHasItsSessions: the table of a run that was killed had no row of
 // the sessions that were open then.
 func TestKilledRunHasItsSessions(t *testing.T) {

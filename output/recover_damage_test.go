@@ -135,6 +135,13 @@ func TestLostJournalIsAnError(t *testing.T) {
 		}
 		return err
 	}
+	flip := func(name string, at int) func(string) error {
+		return func(dir string) error {
+			data, err := os.ReadFile(wal(dir, name))
+			data[at] ^= 1
+			return errors.Join(err, os.WriteFile(wal(dir, name), data, 0o600))
+		}
+	}
 	tests := []struct {
 		name     string
 		lose     func(dir string) error
@@ -156,6 +163,8 @@ func TestLostJournalIsAnError(t *testing.T) {
 		}, 10, "nothing in it can be read"},
 		{"marks deleted", func(dir string) error { return os.Remove(wal(dir, "marks-0.wal")) }, 15, "journal: its marks are gone"},
 		{"connects deleted", func(dir string) error { return os.Remove(wal(dir, "connects.wal")) }, 15, "connects.wal: it is gone"},
+		{"connects damaged", flip("connects.wal", 60), 15, "connects.wal at offset 0"},
+		{"marks damaged", flip("marks-0.wal", 25), 15, "marks-0.wal at offset 0"},
 		{"connects emptied", func(dir string) error { return os.Truncate(wal(dir, "connects.wal"), 0) }, 15, "connects.wal: it is empty"},
 	}
 	for _, tt := range tests {
@@ -165,6 +174,12 @@ func TestLostJournalIsAnError(t *testing.T) {
 				t.Fatal(err)
 			}
 			lost(t, dir, tt.requests, tt.want)
+			if name, damaged := strings.CutSuffix(tt.name, " damaged"); damaged {
+				kept, err := filepath.Glob(wal(dir, name+"*.damaged"))
+				if err != nil || len(kept) != 1 {
+					t.Errorf("kept: %v, %v", kept, err)
+				}
+			}
 		})
 	}
 }

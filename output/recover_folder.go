@@ -39,7 +39,8 @@ func look(dir string) (*found, error) {
 	if f.names, err = journalNames(dir); err != nil {
 		return nil, err
 	}
-	if f.run, f.runErr = readRun(dir); f.runErr == nil || errors.Is(f.runErr, errLater) {
+	// What may not be read, or not by this version, is not broken.
+	if f.run, f.runErr = readRun(dir); f.runErr == nil || errors.Is(f.runErr, errLater) || errors.Is(f.runErr, errUnread) {
 		return f, f.runErr
 	}
 	for _, name := range f.names {
@@ -73,12 +74,19 @@ func bare(err error) error {
 // readRun reads run.json. A file of another kind or of a later version is an error.
 func readRun(dir string) (*RunFile, error) {
 	path := filepath.Join(dir, runName)
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, errIf(err == nil, fmt.Errorf("read %s: %w: it is no file", runName, ErrNotResults)))
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read %s: %w: it is no file", runName, ErrNotResults)
 	}
-	data, err := os.ReadFile(filepath.Clean(path))
-	if err != nil {
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(filepath.Clean(path))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read %s: %w", runName, bare(err))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", errUnread, runName, bare(err))
 	}
 	var keys struct {
 		SchemaVersion int     `json:"schema_version"`
@@ -101,12 +109,8 @@ func readRun(dir string) (*RunFile, error) {
 	return r, nil
 }
 
-func errIf(is bool, err error) error {
-	if is {
-		return err
-	}
-	return nil
-}
+// errUnread says that the system did not let us read a file: it may be whole.
+var errUnread = errors.New("read")
 
 // journalNames lists the files of a folder's journal, nil when it has none. What
 // is no plain file is none of ours.
@@ -116,7 +120,7 @@ func journalNames(dir string) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the journal: %w", err)
+		return nil, fmt.Errorf("list the journal: %w", bare(err))
 	}
 	var names []string
 	for _, e := range entries {

@@ -205,3 +205,21 @@ func TestRecoverWhereverTheFolderIs(t *testing.T) {
 		}
 	}
 }
+
+// TestRunFileThatMayNotBeReadIsNotBroken: it must not be set aside and replaced.
+func TestRunFileThatMayNotBeReadIsNotBroken(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	dir := threeBatches(t, false)
+	path := filepath.Join(dir, "run.json")
+	if err := os.Chmod(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := output.Recover(dir); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("got error %v, want that it may not be read", err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}

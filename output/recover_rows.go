@@ -21,7 +21,7 @@ type (
 		Trial      int32        `parquet:"trial"`
 		Protocol   string       `parquet:"protocol_version"`
 		Session    int64        `parquet:"session"`
-		Iteration  int64        `parquet:"iteration"`
+		Iteration  int64        `parquet:"iteration"` // -1 comes back as metrics.NoIteration
 		Seq        int64        `parquet:"seq"`
 		Start      int64        `parquet:"start_offset_ns"`
 		Intended   *int64       `parquet:"intended_offset_ns"`
@@ -34,6 +34,10 @@ type (
 		Message    *string      `parquet:"error_message"`
 		Out        int32        `parquet:"request_bytes"`
 		In         int32        `parquet:"response_bytes"`
+		First      *int64       `parquet:"first_progress_ns"`
+		Last       *int64       `parquet:"last_progress_ns"`
+		Gaps       []int64      `parquet:"progress_gaps_ns,list"`
+		CancelStop *int64       `parquet:"cancel_stop_ns"`
 		Checks     []checkFacts `parquet:"checks,list"`
 		Warmup     bool         `parquet:"warmup"`
 	}
@@ -57,6 +61,7 @@ type names struct {
 	protocols  map[string]uint8
 	outcomes   map[string]metrics.Outcome
 	iterations map[string]metrics.IterationOutcome
+	once       []bool // by step: no part of the load
 }
 
 func namesOf(cat *metrics.Catalog) *names {
@@ -69,6 +74,7 @@ func namesOf(cat *metrics.Catalog) *names {
 	}
 	for i := range cat.Steps {
 		n.steps[[2]string{cat.Groups[cat.Steps[i].Group].Name, cat.Steps[i].ID}] = uint16(i)
+		n.once = append(n.once, cat.Steps[i].Part != "")
 	}
 	for i, p := range cat.Protocols {
 		n.protocols[p] = uint8(i)
@@ -122,10 +128,32 @@ func (n *names) request(row *requestFacts) (metrics.Sample, error) {
 			s.ChecksFailed |= 1 << i
 		}
 	}
-	if row.Message != nil {
-		s.Extra = &metrics.Extra{Message: *row.Message}
+	if n.once[step] {
+		s.Phase = metrics.PhaseSetup
 	}
+	s.Extra = row.extra()
 	return s, nil
+}
+
+// extra returns what of a sample's Extra counts in a summary, nil for nothing.
+func (row *requestFacts) extra() *metrics.Extra {
+	if row.Message == nil && row.First == nil && row.CancelStop == nil {
+		return nil
+	}
+	x := &metrics.Extra{}
+	if row.Message != nil {
+		x.Message = *row.Message
+	}
+	if row.First != nil && row.Last != nil {
+		x.HasProgress, x.FirstProgress, x.LastProgress = true, time.Duration(*row.First), time.Duration(*row.Last)
+		for _, gap := range row.Gaps {
+			x.Gaps = append(x.Gaps, time.Duration(gap))
+		}
+	}
+	if row.CancelStop != nil {
+		x.HasCancelStop, x.CancelStop = true, time.Duration(*row.CancelStop)
+	}
+	return x
 }
 
 // sessionOf is the inverse of sessionNumber.

@@ -47,6 +47,12 @@ func lawfulSamples(n int, seed uint64) []metrics.Sample {
 				s.Code = -int32(rng.IntN(3))
 			}
 		}
+		if rng.IntN(4) == 0 {
+			if s.Extra == nil {
+				s.Extra = &metrics.Extra{}
+			}
+			randomProgress(rng, s.Extra)
+		}
 		if checks := len(cat.Steps[step].Checks); checks > 0 && s.Outcome.Answered() {
 			s.ChecksFailed = rng.Uint32N(1 << checks)
 		}

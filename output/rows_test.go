@@ -56,7 +56,7 @@ func randomSamples(n int, seed uint64) []metrics.Sample {
 			Start: start, FirstByte: start + time.Millisecond, End: start + 2*time.Millisecond,
 			Outcome:   metrics.Outcome(rng.IntN(metrics.NumOutcomes)),
 			Iteration: uint64(i / 3), Seq: uint16(i % 3), Session: uint32(rng.IntN(20)),
-			Proto: uint8(rng.IntN(3)), Rounds: 1, Code: int32(rng.IntN(65536) - 32768),
+			Proto: uint8(rng.IntN(3)), Rounds: uint8(rng.IntN(4)), Code: int32(rng.IntN(65536) - 32768),
 			BytesOut: rng.Uint32N(1000), BytesIn: rng.Uint32(), ChecksFailed: rng.Uint32N(8),
 			Phase: metrics.Phase(rng.IntN(3)), Trial: uint16(rng.IntN(2)),
 			Notifications: uint16(rng.IntN(5)), Progress: uint16(rng.IntN(3)),
@@ -82,10 +82,30 @@ func randomSamples(n int, seed uint64) []metrics.Sample {
 			if rng.IntN(2) == 0 {
 				s.Extra.Tags = map[string]string{"a": fmt.Sprint(i % 4), "b": ""}
 			}
+			randomProgress(rng, s.Extra)
+		}
+		if rng.IntN(20) == 0 {
+			s.Iteration = metrics.NoIteration
 		}
 		out[i] = s
 	}
 	return out
+}
+
+// randomProgress gives some requests times of their progress, and of their end
+// after a cancellation.
+func randomProgress(rng *rand.Rand, x *metrics.Extra) {
+	if x.HasProgress = rng.IntN(2) == 0; x.HasProgress {
+		x.FirstProgress = time.Duration(rng.IntN(1e9))
+		x.LastProgress = x.FirstProgress
+		for range rng.IntN(4) {
+			gap := time.Duration(rng.IntN(1e9))
+			x.Gaps, x.LastProgress = append(x.Gaps, gap), x.LastProgress+gap
+		}
+	}
+	if x.HasCancelStop = rng.IntN(3) == 0; x.HasCancelStop {
+		x.CancelStop = time.Duration(rng.IntN(2) * rng.IntN(1e9))
+	}
 }
 
 type testSink struct {
@@ -189,7 +209,7 @@ func wantRequest(s *metrics.Sample) row {
 		"run_id": "RUN", "group": group.Name, "flow": group.Flow, "step": step.ID,
 		"trial": fmt.Sprint(s.Trial), "target": fmt.Sprint(group.Target),
 		"protocol_version": cat.Protocols[s.Proto], "transport": target.Transport,
-		"session": fmt.Sprint(s.Session), "iteration": fmt.Sprint(s.Iteration), "seq": fmt.Sprint(s.Seq),
+		"session": fmt.Sprint(s.Session), "iteration": fmt.Sprint(int64(s.Iteration)), "seq": fmt.Sprint(s.Seq),
 		"started_at":      fmt.Sprint(t0.Truncate(time.Microsecond).Add(s.Start).UnixMicro()),
 		"start_offset_ns": fmt.Sprint(s.Start.Nanoseconds()),
 		"latency_ns":      fmt.Sprint((s.End - s.Start).Nanoseconds()), "service_ns": fmt.Sprint((s.End - s.Start).Nanoseconds()),
@@ -219,8 +239,12 @@ func wantRequest(s *metrics.Sample) row {
 	if s.HTTPStatus != 0 {
 		r["http_status"] = fmt.Sprint(s.HTTPStatus)
 	}
+	if s.Rounds > 1 {
+		r["rounds"] = fmt.Sprint(s.Rounds)
+	}
 	tags := step.Tags
 	if x := s.Extra; x != nil {
+		wantProgress(r, x)
 		if s.HasConnect {
 			r["connect_ns"] = fmt.Sprint(x.Connect.Nanoseconds())
 		}
@@ -244,6 +268,22 @@ func wantRequest(s *metrics.Sample) row {
 		r["checks.list.element.name"], r["checks.list.element.ok"] = strings.Join(step.Checks, "|"), strings.Join(ok, "|")
 	}
 	return r
+}
+
+func wantProgress(r row, x *metrics.Extra) {
+	if x.HasProgress {
+		r["first_progress_ns"], r["last_progress_ns"] = fmt.Sprint(x.FirstProgress.Nanoseconds()), fmt.Sprint(x.LastProgress.Nanoseconds())
+	}
+	if x.HasCancelStop {
+		r["cancel_stop_ns"] = fmt.Sprint(x.CancelStop.Nanoseconds())
+	}
+	var gaps []string
+	for _, gap := range x.Gaps {
+		gaps = append(gaps, fmt.Sprint(gap.Nanoseconds()))
+	}
+	if gaps != nil {
+		r["progress_gaps_ns.list.element"] = strings.Join(gaps, "|")
+	}
 }
 
 func wantTags(r row, tags map[string]string) {

@@ -151,6 +151,7 @@ func (r *textSummary) facts() {
 		r.fact("bytes", "sent "+formatBytes(s.Requests.BytesSent), "received "+formatBytes(s.Requests.BytesReceived))
 	}
 	r.load()
+	r.fact("server asks", r.askedItems()...)
 	if len(s.Anomalies) > 0 {
 		r.fact("anomalies", countItems(s.Anomalies)...)
 	}
@@ -210,6 +211,30 @@ func (r *textSummary) requestItems() []string {
 		items = append(items, r.bad(groupDigits(n)+" dropped"))
 	} else if slices.ContainsFunc(r.s.Load, func(l metrics.LoadSummary) bool { return l.Model == "open" }) {
 		items = append(items, "0 dropped")
+	}
+	return items
+}
+
+// askedItems are what the servers asked of the clients.
+func (r *textSummary) askedItems() []string {
+	var items []string
+	for i := range r.s.ServerRequests {
+		q := &r.s.ServerRequests[i]
+		item := shorten(q.Method, maxName) + " ×" + groupDigits(q.Count)
+		var odd []string
+		if q.Refused > 0 {
+			odd = append(odd, groupDigits(q.Refused)+" refused")
+		}
+		if q.Unanswered > 0 {
+			odd = append(odd, groupDigits(q.Unanswered)+" not answered")
+		}
+		if odd != nil {
+			item += r.warn(" (" + strings.Join(odd, ", ") + ")")
+		}
+		items = append(items, item)
+		if a := q.Answer; a != nil {
+			items = append(items, "p50 "+figure(a, "p50", a.P50)+" p99 "+figure(a, "p99", a.P99))
+		}
 	}
 	return items
 }

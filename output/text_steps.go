@@ -32,7 +32,7 @@ func (r *textSummary) steps() {
 			r.line("  ", r.faint(text.Snip("─ "+section, r.width-2, "…")))
 			last = section
 		}
-		if strings.HasPrefix(line, serviceLabel) {
+		if strings.HasPrefix(line, "  ") { // one more distribution of the step above
 			line = r.faint(line)
 		}
 		r.line("  ", line)
@@ -41,10 +41,16 @@ func (r *textSummary) steps() {
 
 func (r *textSummary) sparkWidth() int { return trendCells + min((r.width-minWidth)/4, trendCells) }
 
-const serviceLabel = "  service time"
+// Labels of rows with one more distribution of the step above.
+const (
+	serviceLabel = "  service time"
+	gapLabel     = "  progress gap"
+	stopLabel    = "  after cancel"
+)
 
 // stepTable builds the table of steps, which gives text and Markdown alike,
-// and names the section that each of its rows belongs to.
+// and names the section that each of its rows belongs to. Steps that a session
+// has once are no part of the load and left out.
 func stepTable(s *metrics.Summary, spark int) (t table.Writer, sections []string) {
 	t = table.NewWriter()
 	t.AppendHeader(table.Row{"STEP", "COUNT", "ERR", "P50", "P90", "P99", "P99.9", "MAX", "TREND"})
@@ -54,6 +60,9 @@ func stepTable(s *metrics.Summary, spark int) (t table.Writer, sections []string
 	}
 	for i := range s.Steps {
 		step := &s.Steps[i]
+		if step.Part != "" {
+			continue
+		}
 		section := stepSection(s, step)
 		sections = append(sections, section)
 		var failed int64
@@ -65,9 +74,15 @@ func stepTable(s *metrics.Summary, spark int) (t table.Writer, sections []string
 		row := table.Row{stepLabel(step), groupDigits(step.Count), errorShare(failed, step.Count)}
 		row = append(row, figures(step.Latency)...)
 		t.AppendRow(append(row, sparkline(step.Trend, spark)))
-		if open[step.Group] && step.Service != nil {
-			t.AppendRow(append(table.Row{serviceLabel, "", ""}, figures(step.Service)...))
-			sections = append(sections, section)
+		for _, more := range []struct {
+			label string
+			show  bool
+			of    *metrics.Quantiles
+		}{{serviceLabel, open[step.Group], step.Service}, {gapLabel, true, step.Gap}, {stopLabel, true, step.CancelStop}} {
+			if more.show && more.of != nil {
+				t.AppendRow(append(table.Row{more.label, "", ""}, figures(more.of)...))
+				sections = append(sections, section)
+			}
 		}
 	}
 	return t, sections
@@ -127,7 +142,9 @@ func (r *textSummary) layout(t table.Writer) string {
 	}
 	widest := 0
 	for i := range r.s.Steps {
-		widest = max(widest, text.StringWidthWithoutEscSequences(stepLabel(&r.s.Steps[i])))
+		if r.s.Steps[i].Part == "" {
+			widest = max(widest, text.StringWidthWithoutEscSequences(stepLabel(&r.s.Steps[i])))
+		}
 	}
 	first := max(widest-excess, 8)
 	columns = append(columns, table.ColumnConfig{Number: 1, WidthMax: first, WidthMaxEnforcer: func(s string, n int) string {

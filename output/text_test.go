@@ -37,6 +37,7 @@ func TestRenderTextGolden(t *testing.T) {
 		{"no-folder", noFolder(), output.TextOptions{}},
 		{"two-groups", twoGroupsRun(), output.TextOptions{}},
 		{"hostile", hostileRun(), output.TextOptions{Width: 80}},
+		{"listening", listeningRun(), output.TextOptions{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var b bytes.Buffer

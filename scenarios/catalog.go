@@ -3,7 +3,7 @@ package scenarios
 import "mcpbench/metrics"
 
 // Catalog assigns the ids that samples carry: groups in the order of the
-// program, steps group by group, one target for each server in use. What is
+// program, steps group by group (before, steps, after), one target for each server in use. What is
 // only known once a session is open, and the protocol versions, are left out.
 func (p *Program) Catalog() *metrics.Catalog {
 	cat := &metrics.Catalog{}
@@ -19,8 +19,19 @@ func (p *Program) Catalog() *metrics.Catalog {
 		}
 		flow := &p.Flows[g.Flow]
 		cat.Groups = append(cat.Groups, metrics.GroupInfo{Name: g.Name, Flow: flow.Name, Open: g.Open, Target: target})
-		for _, s := range flow.Steps {
-			cat.Steps = append(cat.Steps, metrics.StepInfo{ID: s.ID, Group: i, Method: s.Method, Name: s.Name, Checks: s.Checks})
+		for _, part := range []struct {
+			name  string
+			steps []*Step
+		}{{metrics.PartBefore, flow.Before}, {"", flow.Steps}, {metrics.PartAfter, flow.After}} {
+			for _, s := range part.steps {
+				method := s.Method
+				if (s.Kind == StepSubscribe || s.Kind == StepUnsubscribe) && p.Servers[g.Server].Protocol == modernVersion {
+					method = "subscriptions/listen"
+				}
+				cat.Steps = append(cat.Steps, metrics.StepInfo{
+					ID: s.ID, Group: i, Method: method, Name: s.Name, Checks: s.Checks, Progress: s.Progress, Part: part.name,
+				})
+			}
 		}
 	}
 	return cat

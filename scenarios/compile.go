@@ -82,6 +82,7 @@ func (c *compiler) program() *Program {
 	}
 	p.Unsupported = slices.Clone(c.later)
 	c.servers()
+	p.Client = c.client()
 	flows := c.flows()
 	c.groups(flows)
 	c.thresholds()

@@ -10,6 +10,20 @@ import (
 	"mcpbench/scenarios/internal/syntax"
 )
 
+// Places of steps that make their random values differ: a step of an iteration
+// has its place in the flow.
+const (
+	placeBefore = 1 << 16
+	placeAfter  = 2 << 16
+	placeClient = 3 << 16
+)
+
+// compiled is a step with what it was made of.
+type compiled struct {
+	from *grammar.Step
+	*Step
+}
+
 // flows compiles every flow, in the order of the file, and returns their names.
 func (c *compiler) flows() []string {
 	var names []string
@@ -20,17 +34,13 @@ func (c *compiler) flows() []string {
 			continue
 		}
 		names = append(names, name)
-		out := Flow{Name: name}
 		if f.Node != nil && f.Node.Lookup("steps") != nil && f.Node.Lookup("steps").Kind == syntax.Seq && len(f.Steps) == 0 {
 			c.fault(f.Node.Key("steps"), f.Path+".steps", "flow %q has no steps", name)
 		}
-		for i, s := range f.Steps {
-			if step := c.step(s, i); step != nil {
-				out.Steps = append(out.Steps, step)
-			}
-		}
-		c.nameSteps(&out, f)
-		c.out.Flows = append(c.out.Flows, out)
+		before, steps, after := c.steps(f.Before, placeBefore), c.steps(f.Steps, 0), c.steps(f.After, placeAfter)
+		c.nameSteps(slices.Concat(before, steps, after))
+		c.subscriptions(before, steps, after)
+		c.out.Flows = append(c.out.Flows, Flow{Name: name, Before: plain(before), Steps: plain(steps), After: plain(after)})
 	}
 	if table != nil && table.Kind == syntax.Map && len(names) == 0 {
 		c.fault(table, "flows", "there is no flow; a flow is a list of steps")
@@ -38,25 +48,71 @@ func (c *compiler) flows() []string {
 	return names
 }
 
+func plain(steps []compiled) []*Step {
+	var out []*Step
+	for _, s := range steps {
+		out = append(out, s.Step)
+	}
+	return out
+}
+
+// steps compiles a list of steps. Those at fault or of a kind not done yet are left out.
+func (c *compiler) steps(list []*grammar.Step, place int) []compiled {
+	var out []compiled
+	for i, s := range list {
+		if s == nil || s.Node == nil || s.Node.Kind != syntax.Map {
+			continue
+		}
+		c.together(s)
+		if s.Connect != nil {
+			if place != placeBefore || i > 0 {
+				c.fault(s.Node.Key("connect"), s.Path+".connect", "connect stands first in before: a session is opened once, and by itself")
+			}
+			continue
+		}
+		if step := c.step(s, place+i); step != nil {
+			out = append(out, compiled{from: s, Step: step})
+		}
+	}
+	return out
+}
+
+// onceOnly are the variables without a value in what a session has once.
+var onceOnly = map[string]string{"iteration": "before and after run once a session"}
+
 // step compiles one step; nil when it is at fault or of a kind not done yet.
 func (c *compiler) step(s *grammar.Step, place int) *Step {
-	if s == nil || s.Node == nil || s.Node.Kind != syntax.Map {
-		return nil
+	out := &Step{
+		Timeout: c.limit(s.Place, "timeout", s.Timeout, 0), Progress: s.Progress,
+		IdleTimeout: c.limit(s.Place, "idle_timeout", s.IdleTimeout, 0),
 	}
-	out := &Step{Timeout: c.limit(s.Place, "timeout", s.Timeout, 0)}
+	if s.Cancel != nil && s.Cancel.After.Node != nil {
+		after := spreadOf(s.Cancel.After)
+		out.cancel = &after
+		if s.Cancel.After.Zero {
+			c.fault(s.Cancel.After.Node, s.Cancel.Path+".after", "must be more than 0")
+		}
+	}
 	b := paramsBuilder{compiler: c}
+	if place >= placeBefore {
+		b.unknown = onceOnly
+	}
 	b.raw("{")
 	out.Method = b.operation(s, out)
+	if out.Method == "" {
+		out.Method = b.listening(s, out)
+	}
 	if out.Method == "" {
 		return nil
 	}
 	b.raw("}")
 	out.params = b.finish(place)
-	c.checks(s, out)
+	c.checks(s, out, b.unknown)
 	return out
 }
 
-// operation writes the members of the step's params and returns its method.
+// operation writes the members of the params of a request that the protocol
+// defines and returns its method.
 func (b *paramsBuilder) operation(s *grammar.Step, out *Step) string {
 	lists := []struct {
 		list   *grammar.List
@@ -164,7 +220,7 @@ func (b *paramsBuilder) complete(o *grammar.Complete, out *Step) {
 }
 
 // checks compiles the checks of a step, in the order of the file.
-func (c *compiler) checks(s *grammar.Step, out *Step) {
+func (c *compiler) checks(s *grammar.Step, out *Step, unknown map[string]string) {
 	table := s.Node.Lookup("check")
 	if table == nil || table.Kind != syntax.Map {
 		return
@@ -175,6 +231,9 @@ func (c *compiler) checks(s *grammar.Step, out *Step) {
 		return
 	}
 	out.shape = script.ShapeOf(out.Method)
+	if s.Request != nil { // whatever its method, what comes back is as raw as what was sent
+		out.shape = script.AnyShape
+	}
 	for _, name := range names {
 		n := s.Check[name].Node
 		if n == nil {
@@ -194,101 +253,52 @@ func (c *compiler) checks(s *grammar.Step, out *Step) {
 			c.scriptFault(n, path, err)
 			continue
 		}
+		c.known(e, n, 0, path, unknown)
 		out.Checks = append(out.Checks, name)
 		out.checks = append(out.checks, e)
 	}
 	out.vars = c.vars
 }
 
-// nameSteps gives each step without an id one of its own: the method, for a
-// tool call with the tool, and #2, #3 … when that is taken.
-func (c *compiler) nameSteps(flow *Flow, f *grammar.Flow) {
+// nameSteps gives each step without an id one of its own: the operation with
+// what it names, and #2, #3 … when that is taken.
+func (c *compiler) nameSteps(steps []compiled) {
 	taken := map[string]int{}
-	for _, s := range f.Steps {
-		if s == nil || s.ID == "" {
+	for _, s := range steps {
+		if s.from.ID == "" {
 			continue
 		}
-		n := s.Node.Lookup("id")
-		if line, twice := taken[s.ID]; twice {
-			c.fault(n, s.Path+".id", "step id %q stands twice in this flow (first on line %d)", s.ID, line)
+		n := s.from.Node.Lookup("id")
+		if line, twice := taken[s.from.ID]; twice {
+			c.fault(n, s.from.Path+".id", "step id %q stands twice in this flow (first on line %d)", s.from.ID, line)
 			continue
 		}
-		taken[s.ID] = n.Line
+		taken[s.from.ID] = n.Line
 	}
-	next := 0
-	for _, s := range f.Steps {
-		if next >= len(flow.Steps) {
-			return
-		}
-		step := flow.Steps[next]
-		if s == nil || s.Node == nil || s.Node.Lookup(step.Method) == nil {
+	for _, s := range steps {
+		if s.ID = s.from.ID; s.ID != "" {
 			continue
 		}
-		next++
-		if step.ID = s.ID; step.ID != "" {
-			continue
-		}
-		base := step.Method
-		if base == "tools/call" {
-			base += " " + step.Name
-		}
-		step.ID = base
+		base := s.baseName()
+		s.ID = base
 		for i := 2; ; i++ {
-			if _, used := taken[step.ID]; !used {
+			if _, used := taken[s.ID]; !used {
 				break
 			}
-			step.ID = fmt.Sprintf("%s#%d", base, i)
+			s.ID = fmt.Sprintf("%s#%d", base, i)
 		}
-		taken[step.ID] = s.Node.Line
+		taken[s.ID] = s.from.Node.Line
 	}
 }
 
-// knownMethod tells whether a step's method exists in a protocol version; the
-// step is skipped where it does not.
-func knownMethod(method, version string) bool {
-	modern := version == modernVersion
-	switch method {
-	case "ping", "logging/setLevel":
-		return !modern
-	case "server/discover":
-		return modern
+func (s *Step) baseName() string {
+	switch {
+	case s.Kind == StepSubscribe:
+		return "subscribe"
+	case s.Kind == StepUnsubscribe:
+		return "unsubscribe " + s.Handle
+	case s.Kind == StepWait, s.Method == "tools/call":
+		return s.Method + " " + s.Name
 	}
-	return true
-}
-
-// repeatable warns of requests that the seed does not determine, where it
-// otherwise would: in open loads and with a number of iterations.
-func (c *compiler) repeatable(g Group) {
-	if g.Flow >= len(c.out.Flows) || !g.Open && g.Iterations == 0 {
-		return
-	}
-	for _, s := range c.out.Flows[g.Flow].Steps {
-		if s.params.usesSession() {
-			at := c.root.Lookup("load").Lookup("groups").Key(g.Name)
-			c.warn(at, "load.groups."+g.Name,
-				"step %q uses session.*: which session takes an arrival is left to chance, so the same seed does not repeat the requests", s.ID)
-			return
-		}
-	}
-}
-
-// pinned warns of steps that a group's server skips by its pinned version.
-func (c *compiler) pinned(g Group) {
-	if g.Server >= len(c.out.Servers) || g.Flow >= len(c.out.Flows) {
-		return
-	}
-	server := c.out.Servers[g.Server]
-	if server.Protocol == "" {
-		return
-	}
-	var skipped []string
-	for _, s := range c.out.Flows[g.Flow].Steps {
-		if !knownMethod(s.Method, server.Protocol) && !slices.Contains(skipped, s.Method) {
-			skipped = append(skipped, s.Method)
-		}
-	}
-	if len(skipped) > 0 {
-		at := c.root.Lookup("load").Lookup("groups").Key(g.Name)
-		c.warn(at, "load.groups."+g.Name, "server %q is pinned to %s and skips %s", server.Name, server.Protocol, strings.Join(skipped, ", "))
-	}
+	return s.Method
 }

@@ -257,6 +257,7 @@ func (c *compiler) fromEditor(out *Server, s *grammar.Server) {
 	for _, note := range entry.Notes {
 		c.warn(at.Node.Lookup("file"), at.Path, "%s", note)
 	}
+	c.editorSecrets = append(c.editorSecrets, entry.Secrets...)
 	name, protocol := out.Name, out.Protocol
 	*out = entry.Server
 	out.Name, out.Protocol = name, protocol

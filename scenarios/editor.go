@@ -23,6 +23,10 @@ type EditorServer struct {
 	Server Server
 	// Notes name keys of the entry that are ignored.
 	Notes []string
+	// Secrets are the texts in it that must not be shown: what variables and
+	// inputs gave to env, headers and args, the file of variables, and what looks
+	// secret by its name.
+	Secrets []string
 }
 
 const maxEditorBytes = 1 << 20
@@ -105,6 +109,7 @@ type editorReader struct {
 	name, server, workspace string
 	options                 LoadOptions
 	faults                  []string
+	secrets                 secretSet
 }
 
 func (r *editorReader) fault(format string, args ...any) {
@@ -146,6 +151,8 @@ func (r *editorReader) entry(raw jsontext.Value) EditorServer {
 			out.Notes = append(out.Notes, fmt.Sprintf("%s: key %q of server %q is ignored", r.name, key, r.server))
 		}
 	}
+	r.hide(e.args, e.env, e.headers)
+	r.secrets.addURL(e.url)
 	transport := r.transport(e.kind, e.command, e.url)
 	out.Server = Server{Name: r.server, Transport: transport}
 	switch transport {
@@ -169,7 +176,28 @@ func (r *editorReader) entry(raw jsontext.Value) EditorServer {
 			out.Server.Headers = append(out.Server.Headers, Header{Name: name, Value: Text(e.headers[name])})
 		}
 	}
+	out.Secrets = r.secrets.texts
 	return out
+}
+
+// hide notes what looks secret by its name.
+func (r *editorReader) hide(args []string, tables ...map[string]string) {
+	for i, shown := range MaskArguments(args) {
+		if shown != args[i] {
+			r.secrets.add(args[i])
+			r.secrets.addParts(args[i], true)
+		}
+		r.secrets.addURL(args[i])
+	}
+	for _, table := range tables {
+		for name, value := range table {
+			if SecretName(name) {
+				r.secrets.add(value)
+				r.secrets.addParts(value, false)
+			}
+			r.secrets.addURL(value)
+		}
+	}
 }
 
 // transport tells what kind of server an entry is.
@@ -260,11 +288,19 @@ func (r *editorReader) expand(key, text string) string {
 			return string(filepath.Separator)
 		}
 		if id, ok := strings.CutPrefix(name, "input:"); ok {
-			return r.input(key, id)
+			value := r.input(key, id)
+			r.secrets.add(value)
+			return value
 		}
 		name = strings.TrimPrefix(name, "env:")
 		name, fallback, has := strings.Cut(name, ":-")
-		return r.variable(key, name, fallback, has)
+		value := r.variable(key, name, fallback, has)
+		if place, _, _ := strings.Cut(key, "."); place == "env" || place == "headers" || strings.HasPrefix(key, "args[") {
+			if !has || value != fallback {
+				r.secrets.add(value)
+			}
+		}
+		return value
 	})
 }
 
@@ -331,6 +367,7 @@ func (r *editorReader) envFile(name string) map[string]string {
 		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
 			value = value[1 : n-1]
 		}
+		r.secrets.add(value)
 		out[key] = value
 	}
 	return out

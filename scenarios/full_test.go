@@ -2,6 +2,7 @@ package scenarios_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,7 +108,7 @@ flows: {"f #1": {steps: [{id: "a: b", tools/call: {name: x, arguments: {a: "${{ 
 			resolved := string(s.Resolved())
 			_, got := load(resolved)
 			opts := cmp.Options{
-				cmp.AllowUnexported(scenarios.Step{}), cmpopts.IgnoreFields(scenarios.Step{}, "params", "checks", "shape"),
+				cmp.AllowUnexported(scenarios.Step{}, scenarios.Spread{}), cmpopts.IgnoreUnexported(scenarios.Client{}), cmpopts.IgnoreFields(scenarios.Step{}, "params", "checks", "shape"),
 				cmpopts.IgnoreFields(scenarios.Header{}, "Value"), cmpopts.IgnoreFields(scenarios.Program{}, "Unsupported", "Warnings", "Thresholds"),
 			}
 			if diff := cmp.Diff(want, got, opts); diff != "" {
@@ -119,6 +120,9 @@ flows: {"f #1": {steps: [{id: "a: b", tools/call: {name: x, arguments: {a: "${{ 
 			if diff := cmp.Diff(allParams(want), allParams(got)); diff != "" {
 				t.Errorf("params (-want +got):\n%s", diff)
 			}
+			if diff := cmp.Diff(answersOf(t, want), answersOf(t, got), cmp.AllowUnexported(scenarios.Spread{})); diff != "" {
+				t.Errorf("answers (-want +got):\n%s", diff)
+			}
 		})
 	}
 }
@@ -126,11 +130,20 @@ flows: {"f #1": {steps: [{id: "a: b", tools/call: {name: x, arguments: {a: "${{ 
 func allParams(p *scenarios.Program) []string {
 	var out []string
 	for _, f := range p.Flows {
-		for _, step := range f.Steps {
+		for _, step := range slices.Concat(f.Before, f.Steps, f.After) {
 			out = append(out, step.Params())
 		}
 	}
 	return out
+}
+
+func answersOf(t *testing.T, p *scenarios.Program) scenarios.Answers {
+	t.Helper()
+	a, err := p.Client.Answers(&scenarios.Env{Session: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 func TestResolvedMasks(t *testing.T) {

@@ -62,6 +62,8 @@ type Scenario struct {
 	later   Problems
 	// ownProtocols are versions that servers pin themselves against a flag.
 	ownProtocols []*syntax.Node
+	// editorSecrets are what compiling found in the files of editors.
+	editorSecrets []string
 }
 
 // Load reads a scenario from data; name stands for it in messages. Every fault

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,6 +33,8 @@ type paramsBuilder struct {
 	text  []byte
 	first bool // the next member needs no comma; a new builder starts at the first
 	begun bool
+	// unknown are variables that have no value where this is made, with the reason.
+	unknown map[string]string
 }
 
 func (b *paramsBuilder) finish(place int) paramsTemplate {
@@ -179,7 +182,22 @@ func (b *paramsBuilder) parse(n *syntax.Node, path string) []script.Part {
 	for _, f := range faults {
 		b.scriptFault(n, path, f)
 	}
+	for _, p := range parts {
+		if p.Expr != nil {
+			b.known(p.Expr, n, max(strings.Index(n.Text, p.Source), 0), path, b.unknown)
+		}
+	}
 	return parts
+}
+
+// known refuses the variables that have no value where an expression stands,
+// which is at offset in n's text.
+func (c *compiler) known(e *script.Expression, n *syntax.Node, offset int, path string, unknown map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(unknown)) {
+		if e.Uses(name) {
+			c.src.Fault(n, offset, path, "%s has no value here: %s", name, unknown[name])
+		}
+	}
 }
 
 func (b *paramsBuilder) string(parts []script.Part) {
@@ -226,7 +244,7 @@ func (t *paramsTemplate) appendTo(dst []byte, env *Env, vars map[string]any) ([]
 
 // usesSession tells that an expression depends on the session.
 func (t *paramsTemplate) usesSession() bool {
-	return slices.ContainsFunc(t.parts, func(p paramPart) bool { return p.expr != nil && p.expr.UsesSession() })
+	return slices.ContainsFunc(t.parts, func(p paramPart) bool { return p.expr != nil && p.expr.Uses("session") })
 }
 
 // String returns the template as text, with ${{ }} where expressions stand.

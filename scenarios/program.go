@@ -16,6 +16,7 @@ type Program struct {
 	Servers     []Server
 	Groups      []Group
 	Flows       []Flow
+	Client      Client
 	Thresholds  []metrics.Threshold
 	Warmup      time.Duration
 	Grace       time.Duration // default 5s
@@ -73,17 +74,40 @@ type Group struct {
 	InFlight     int           // requests in flight on one session, at least 1
 }
 
-// Flow is a named list of steps.
+// Flow is a named list of steps: those of each iteration, and those that a
+// session has once, after it was opened and before it is closed.
 type Flow struct {
-	Name  string
-	Steps []*Step
+	Name          string
+	Steps         []*Step
+	Before, After []*Step
 }
+
+// StepKind says what a step does.
+type StepKind uint8
+
+// Step kinds.
+const (
+	// StepRequest makes the request Method.
+	StepRequest StepKind = iota
+	// StepSubscribe starts the subscription that Render and Topics describe.
+	StepSubscribe
+	// StepUnsubscribe ends the subscription named Handle.
+	StepUnsubscribe
+	// StepWait waits for the notification Name of the subscription named Handle,
+	// or of any when Handle is "".
+	StepWait
+	// StepNotify sends the notification Method.
+	StepNotify
+)
 
 // Step is one compiled operation, usually one request. It is immutable and
 // safe for concurrent use, each caller with an Env of its own.
 type Step struct {
-	ID     string // as shown in results, unique within its flow
-	Method string // JSON-RPC method
+	ID   string // as shown in results, unique within its flow
+	Kind StepKind
+	// Method is the JSON-RPC method; that of a subscription depends on the
+	// version, and this is the one up to 2025-11-25; of a wait it is wait_for.
+	Method string
 	// Name is the tool, prompt or resource of the step for tables and
 	// tallies; an expression stands in it as {expr}, so that a resource with
 	// many URIs stays one name. "" where the method has none.
@@ -93,8 +117,15 @@ type Step struct {
 	RequestName string
 	AllPages    bool          // lists only: follow nextCursor to the end
 	Timeout     time.Duration // of the whole request; 0: Limits.RequestTimeout
-	Checks      []string      // names, in the order of the bits of Check
+	Progress    bool          // ask for progress notifications
+	IdleTimeout time.Duration // the longest silence between them; 0 is no limit
+	Handle      string        // name of a subscription: the one that is made, ended or listened to
+	// Notification is the whole name of what a wait waits for, such as
+	// notifications/resources/updated.
+	Notification string
+	Checks       []string // names, in the order of the bits of Check
 
+	cancel *Spread // when to cancel; nil is never
 	params paramsTemplate
 	checks []*script.Expression
 	shape  *script.Shape // of the result, when there are checks
@@ -103,7 +134,8 @@ type Step struct {
 
 // Env is what the expressions of one iteration see. A worker keeps one and sets
 // the fields anew for each iteration. It must not be used by two goroutines at
-// once, nor copied after its first use.
+// once, nor copied after its first use. In steps that a session has once,
+// Iteration is the session's place too, so that random values differ.
 type Env struct {
 	Seed      uint64 // of the run
 	Group     int    // index into Program.Groups
@@ -112,6 +144,7 @@ type Env struct {
 	Protocol  string // protocol: the negotiated version
 
 	scratch script.Runner
+	draws   draws
 }
 
 // Response is what a step's checks look at.

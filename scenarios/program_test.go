@@ -118,7 +118,7 @@ func TestCompile(t *testing.T) {
 		OutputDir: "out",
 	}
 	opts := cmp.Options{
-		cmpopts.IgnoreUnexported(scenarios.Step{}), cmpopts.IgnoreFields(scenarios.Header{}, "Value"),
+		cmpopts.IgnoreUnexported(scenarios.Step{}, scenarios.Client{}), cmpopts.IgnoreFields(scenarios.Header{}, "Value"),
 		cmpopts.IgnoreFields(scenarios.Program{}, "Thresholds"), cmpopts.EquateEmpty(),
 	}
 	if diff := cmp.Diff(want, got, opts); diff != "" {

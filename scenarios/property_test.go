@@ -57,6 +57,16 @@ func (g *generator) scenario() string {
 		}
 		g.maybe(2, "protocol: \"%s\"", g.one("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"))
 	}
+	if g.IntN(2) == 0 {
+		g.line(0, "client:")
+		g.line(1, "capabilities: {elicitation: true, sampling: true, roots: true}")
+		g.line(1, "answers:")
+		g.line(2, "elicitation: {content: {a: %s}, delay: %s}", g.one("x", "5", "\"${{ session.index }}\""), g.duration())
+		g.line(2, "sampling:")
+		g.line(3, "text: %s", g.text1())
+		g.maybe(3, "delay: {uniform: [1ms, 2ms]}")
+		g.maybe(2, "roots: [\"file:///w\"]")
+	}
 	g.maybe(0, "limits: {request_timeout: %s}", g.duration())
 	g.line(0, "load:")
 	g.maybe(1, "warmup: %s", g.one("1s", "{duration: 1s}"))
@@ -83,14 +93,51 @@ func (g *generator) scenario() string {
 		for range 1 + g.IntN(4) {
 			g.step()
 		}
+		g.once()
 	}
 	g.maybe(0, "thresholds: [p99(latency) < 250ms, rate(errors) < 1%%]")
 	g.maybe(0, "output: {dir: results}")
 	return g.text.String()
 }
 
+// once writes what a session has once, with a subscription that steps may use.
+func (g *generator) once() {
+	if g.IntN(2) == 0 {
+		return
+	}
+	g.line(3, "- wait_for: {notification: resources/updated, from: news, timeout: %s}", g.duration())
+	g.line(2, "before:")
+	g.maybe(3, "- connect: {}")
+	g.line(3, "- subscribe: {uris: [\"a://x\", %s], tools: %s}", g.one("\"b://${{ session.index }}\"", "c"), g.one("true", "false"))
+	g.line(4, "as: news")
+	g.line(2, "after:")
+	g.line(3, "- unsubscribe: {handle: news}")
+}
+
+func (g *generator) beyond() {
+	switch g.IntN(4) {
+	case 0:
+		g.line(3, "- tools/call: {name: slow, arguments: {n: 1}}")
+		g.line(4, "progress: true")
+		g.maybe(4, "idle_timeout: %s", g.duration())
+	case 1:
+		g.line(3, "- prompts/get: {name: p}")
+		g.line(4, "cancel: {after: %s}", g.one("20ms", "{uniform: [1ms, 2ms]}", "{exponential: 1s, max: 2s}", "{constant: 5ms}"))
+	case 2:
+		g.line(3, "- request:")
+		g.line(5, "method: x-vendor/a")
+		g.line(5, "params:")
+		g.line(6, "a: %s", g.text1())
+		g.maybe(4, "check: {any: result.a.b == 1}")
+	case 3:
+		g.line(3, "- notify: {method: x-vendor/b}")
+	}
+}
+
 func (g *generator) step() {
-	switch g.IntN(6) {
+	switch g.IntN(8) {
+	case 6, 7:
+		g.beyond()
 	case 0:
 		g.line(3, "- ping: {}")
 	case 1:

@@ -74,6 +74,12 @@ func TestSchemaRefuses(t *testing.T) {
 		"duration a number": head + "flows: {f: {steps: [{ping: {}, timeout: 5}]}}\n",
 		"no operation":      head + "flows: {f: {steps: [{id: a}]}}\n",
 		"two operations":    head + "flows: {f: {steps: [{ping: {}, tools/list: {}}]}}\n",
+		"progress a text":   head + "flows: {f: {steps: [{ping: {}, progress: maybe}]}}\n",
+		"cancel without":    head + "flows: {f: {steps: [{ping: {}, cancel: {}}]}}\n",
+		"one end":           head + "flows: {f: {steps: [{ping: {}, cancel: {after: {uniform: [5ms]}}}]}}\n",
+		"wait for nothing":  head + "flows: {f: {steps: [{wait_for: {from: x}}]}}\n",
+		"before no list":    head + "flows: {f: {before: {ping: {}}, steps: [{ping: {}}]}}\n",
+		"unknown action":    head + "client: {answers: {elicitation: {action: maybe}}}\nflows: {f: {steps: [{ping: {}}]}}\n",
 		"unknown value":     head + "servers: {a: {embedded: carrier pigeon}}\nflows: {f: {steps: [{ping: {}}]}}\n",
 	} {
 		if err := validates(t, s, []byte(text)); err == nil {

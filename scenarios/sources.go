@@ -50,6 +50,13 @@ func (s *Scenario) Settings() []Setting {
 			out = defaults(out, g.Arrivals.Place, path+".arrivals", *g.Arrivals)
 		}
 	}
+	answers := s.root.Lookup("client").Lookup("answers")
+	if f.Client.Capabilities.Elicitation {
+		out = append(out, defaultsOf(answers.Lookup("elicitation"), "client.answers.elicitation", grammar.Elicitation{})...)
+	}
+	if f.Client.Capabilities.Sampling {
+		out = append(out, defaultsOf(answers.Lookup("sampling"), "client.answers.sampling", grammar.Sampling{})...)
+	}
 	return defaults(out, f.Output.Place, "output", f.Output)
 }
 

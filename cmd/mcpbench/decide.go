@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
 	"go.uber.org/zap"
 
 	"mcpbench/mcp"
-	"mcpbench/pool"
 	"mcpbench/scenarios"
 )
 
@@ -98,14 +96,20 @@ func (e *execution) probe(ctx context.Context, s *scenarios.Server, log *zap.Log
 		return mcp.Decision{}, err
 	}
 	limit := e.program.Limits.ConnectTimeout
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: no session within %v", pool.ErrDialTimeout, limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, &connectTimeoutError{limit})
 	defer cancel()
-	return mcp.Probe(ctx, transport, fallback, mcp.Options{
+	o := mcp.Options{
 		Client: mcp.Implementation{Name: "mcpbench", Version: version},
 		OnAnomaly: func(kind mcp.Anomaly, detail string) {
 			log.Debug("anomaly of the probe", zap.Stringer("kind", kind), zap.String("detail", detail))
 		},
-	})
+	}
+	for i, l := range e.logs {
+		if l != nil && &e.program.Servers[i] == s {
+			o.Stderr = l.Probe()
+		}
+	}
+	return mcp.Probe(ctx, transport, fallback, o)
 }
 
 // attempts says in words what was tried.

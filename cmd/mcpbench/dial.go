@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"mcpbench/driver"
 	"mcpbench/mcp"
-	"mcpbench/output"
 	"mcpbench/scenarios"
 )
 
@@ -22,9 +20,9 @@ type dialer struct {
 	getStream bool
 	engine    mcp.Engine // "" is auto
 	seed      uint64
+	group     int               // index into the program's groups
+	client    *scenarios.Client // nil declares nothing
 	params    *mcp.ParamHeaders // shared by all who dial this server
-	frames    *frameLog         // nil: none
-	stderr    *output.ServerLog // of a stdio server; nil: not kept
 	failed    error             // why it is not known what the server speaks
 	sse       atomic.Bool       // the server was found to speak only HTTP+SSE
 }
@@ -46,7 +44,9 @@ func (d *dialer) dial(ctx context.Context, slot int, o mcp.Options) (driver.Sess
 	o.Client = mcp.Implementation{Name: "mcpbench", Version: version}
 	o.GetStream = d.getStream
 	o.ParamHeaders = d.params
-	o.OnFrame = d.frames.of(d.server.Name, slot)
+	if err := d.declare(&o, slot); err != nil {
+		return nil, err
+	}
 	session, decision, err := mcp.Negotiate(ctx, transport, fallback, o)
 	if err != nil { // a nil *mcp.Session in the interface would not be nil
 		return nil, err
@@ -62,11 +62,7 @@ func (d *dialer) dial(ctx context.Context, slot int, o mcp.Options) (driver.Sess
 func (d *dialer) transport(slot int) (transport, fallback mcp.Transport, err error) {
 	s := d.server
 	if s.Transport == "stdio" {
-		t := &mcp.Stdio{Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir}
-		if d.stderr != nil {
-			t.Stderr = func() io.Writer { return d.stderr.Session(slot) }
-		}
-		return t, nil, nil
+		return &mcp.Stdio{Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir}, nil, nil
 	}
 	header := http.Header{}
 	env := &scenarios.Env{Seed: d.seed, Session: slot, Protocol: s.Protocol}

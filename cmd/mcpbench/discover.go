@@ -45,7 +45,7 @@ func discover(ctx context.Context, s streams, t *targetFlags, asJSON bool) error
 	if err != nil {
 		return err
 	}
-	p, err := openProbe(ctx, s, t, q, nil)
+	p, err := openProbe(ctx, s, t, q)
 	if err != nil {
 		return err
 	}

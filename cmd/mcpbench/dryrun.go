@@ -27,12 +27,18 @@ func dryRun(s streams, f *runFlags, sc *scenarios.Scenario, p *scenarios.Program
 		server := &p.Servers[g.Server]
 		fmt.Fprintf(&b, "\ngroup %s on %s: %s\n", g.Name, server.Name, loadText(g))
 		env := &scenarios.Env{Seed: f.seed, Group: gi, Protocol: server.Protocol}
-		for _, step := range p.Flows[g.Flow].Steps {
-			params, err := step.Render(nil, env)
-			if err != nil {
-				return usage("step %s: %w", step.ID, err)
+		flow := &p.Flows[g.Flow]
+		for _, part := range []struct {
+			name  string
+			steps []*scenarios.Step
+		}{{"before: ", flow.Before}, {"", flow.Steps}, {"after: ", flow.After}} {
+			for _, step := range part.steps {
+				line, err := dryStep(step, env)
+				if err != nil {
+					return usage("step %s: %w", step.ID, err)
+				}
+				fmt.Fprintf(&b, "  %s%s\n", part.name, line)
 			}
-			fmt.Fprintf(&b, "  %s: %s %s\n", step.ID, step.Method, params)
 		}
 	}
 	if f.tool != "" && f.args == "" {
@@ -43,6 +49,24 @@ func dryRun(s streams, f *runFlags, sc *scenarios.Scenario, p *scenarios.Program
 		return failure("print the plan: %w", err)
 	}
 	return nil
+}
+
+// dryStep says what a step does.
+func dryStep(step *scenarios.Step, env *scenarios.Env) (string, error) {
+	switch step.Kind {
+	case scenarios.StepWait, scenarios.StepUnsubscribe:
+		return step.ID, nil
+	case scenarios.StepRequest, scenarios.StepSubscribe, scenarios.StepNotify:
+	}
+	params, err := step.Render(nil, env)
+	if err != nil {
+		return "", err
+	}
+	line := fmt.Sprintf("%s: %s %s", step.ID, step.Method, params)
+	if after := step.CancelAfter(env); after > 0 {
+		line += fmt.Sprintf(" cancelled after %v", after)
+	}
+	return line, nil
 }
 
 func loadText(g *scenarios.Group) string {

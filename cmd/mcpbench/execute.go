@@ -99,19 +99,24 @@ func (e *execution) measure(ctx context.Context, screen *screen) error {
 	return e.report(errors.Join(err, e.closeLogs()), counted)
 }
 
-// serverLog returns the log of a stdio server, nil for another.
-func (e *execution) serverLog(server int, mask *scenarios.Masker) *output.ServerLog {
-	s := &e.program.Servers[server]
-	if s.Transport != "stdio" {
-		return nil
+// watch has what goes on beside the results kept: the frames of --frames, and
+// what stdio servers print on stderr.
+func (e *execution) watch() {
+	mask := e.scenario.Masker()
+	stdio := make([]string, len(e.program.Servers))
+	for i := range stdio {
+		if s := &e.program.Servers[i]; s.Transport == "stdio" {
+			stdio[i] = s.Name
+		}
 	}
-	if e.logs == nil {
-		e.logs = make([]*output.ServerLog, len(e.program.Servers))
+	e.logs = e.folder.NewServerLogs(stdio, mask)
+	e.plan.Watch = func(group int, session uint32, o *mcp.Options) {
+		server := e.program.Groups[group].Server
+		if l := e.logs[server]; l != nil {
+			o.Stderr = l.Session(session)
+		}
+		e.frames.watch(e.program.Servers[server].Name, session, o)
 	}
-	if e.logs[server] == nil {
-		e.logs[server] = e.folder.NewServerLog(s.Name, mask.Text)
-	}
-	return e.logs[server]
 }
 
 // closeLogs closes what was kept beside the results. The sessions are closed.
@@ -151,21 +156,23 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	if e.embedded, err = startEmbedded(ctx, p); err != nil {
 		return err
 	}
-	mask := e.scenario.Masker()
 	e.params = make([]mcp.ParamHeaders, len(p.Servers))
 	e.plan, err = driver.NewPlan(p, e.flags.seed, func(group int) driver.Dial {
 		d := &dialer{
 			server: &p.Servers[p.Groups[group].Server], seed: e.flags.seed,
-			getStream: e.flags.getStream == "always", // no step needs one yet
-			engine:    mcp.Engine(e.flags.engine),
-			params:    &e.params[p.Groups[group].Server],
-			frames:    e.frames,
-			stderr:    e.serverLog(p.Groups[group].Server, mask),
+			getStream: e.flags.getStream == "always" || e.flags.getStream == "auto" && p.NeedsStream(group),
+			group:     group, client: &p.Client,
+			engine: mcp.Engine(e.flags.engine),
+			params: &e.params[p.Groups[group].Server],
 		}
 		e.dialers = append(e.dialers, d)
 		return d.dial
 	})
 	if err != nil {
+		return err
+	}
+	e.watch()
+	if err := e.frames.start(e.scenario.Masker()); err != nil {
 		return err
 	}
 	e.choosePacers()
@@ -181,6 +188,7 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 		return errors.Join(err, e.parquet.Close())
 	}
 	e.plan.OnClock = func(t0 time.Time) {
+		e.frames.startClock(t0)
 		e.parquet.SetT0(t0)
 		e.file.Clock.T0 = &t0
 	}
@@ -290,6 +298,7 @@ func (e *execution) summary(err error) *metrics.Summary {
 		info.SessionOpened = stats.Opened > 0
 		info.Closed, info.Reopened = stats.Closed, stats.Reopened
 		info.Anomalies = e.runner.Anomalies()
+		info.ServerRequests = e.runner.ServerRequests()
 		info.MeasuredEnd = e.runner.MeasuredEnd()
 	}
 	return e.collector.Summary(info)
@@ -323,7 +332,9 @@ func (e *execution) textOptions(s *metrics.Summary, counted *target.Stats) outpu
 		}
 	}
 	if counted != nil {
-		o.Hints = append(o.Hints, targetHint(*counted, e.collector.Snapshot(), s.Sessions.Opened+e.asked+e.listed()))
+		if e.program.RowIsRequest() {
+			o.Hints = append(o.Hints, targetHint(*counted, e.collector.Snapshot(), s.Sessions.Opened+e.asked+e.listed()))
+		}
 		if s.ExitCode == 0 && e.scenario.Name() == "quickstart" {
 			o.Hints = append(o.Hints,
 				"next: your own server, over stdio or HTTP:",

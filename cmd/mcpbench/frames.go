@@ -1,33 +1,45 @@
 package main
 
 import (
-	"encoding/json"
+	"encoding/base64"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"mcpbench/mcp"
 	"mcpbench/output"
 	"mcpbench/scenarios"
 )
 
-// frameLog is the log of --frames.
+// frameLog is the log of --frames. A nil one does nothing.
 type frameLog struct {
 	log  *output.FrameLog
 	mask *scenarios.Masker
+	base atomic.Pointer[time.Time] // of the frames' offsets, once it is known
 }
 
-// openFrames makes the file of --frames; nil when there is to be none.
-func openFrames(name string, mask *scenarios.Masker) (*frameLog, error) {
-	switch name {
-	case "":
+// openFrames opens the file of --frames; nil when there is to be none.
+func openFrames(f *runFlags) (*frameLog, error) {
+	switch {
+	case f.frames == "" || f.dryRun:
 		return nil, nil
-	case "-":
-		return nil, usage("--frames -: standard output is for results; name a file")
+	case f.frames == "-" || f.frames == "/dev/stdout":
+		return nil, usage("--frames %s: standard output is for results; name a file", f.frames)
 	}
-	log, err := output.NewFrameLog(name)
+	log, err := output.OpenFrameLog(f.frames)
 	if err != nil {
 		return nil, failure("--frames: %w", err)
 	}
-	return &frameLog{log: log, mask: mask}, nil
+	return &frameLog{log: log}, nil
+}
+
+// start begins to log. Sessions are watched only after that.
+func (l *frameLog) start(mask *scenarios.Masker) error {
+	if l == nil {
+		return nil
+	}
+	l.mask = mask
+	return l.log.Start(func(f *output.Frame) { hide(f, mask) })
 }
 
 func (l *frameLog) close() error {
@@ -37,48 +49,72 @@ func (l *frameLog) close() error {
 	return l.log.Close()
 }
 
-// of returns what the sessions of a slot show their frames to, nil when nobody
-// wants to see them.
-func (l *frameLog) of(server string, slot int) func(mcp.Frame) {
+// watch has the frames of a session logged.
+func (l *frameLog) watch(server string, session uint32, o *mcp.Options) {
 	if l == nil {
-		return nil
+		return
 	}
-	return func(f mcp.Frame) {
+	l.base.CompareAndSwap(nil, &o.Base)
+	o.OnFrame = func(f mcp.Frame) {
 		out := newFrame(&f, l.mask, output.FrameText)
-		out.Server, out.Session = server, slot
+		out.Server, out.Session = server, session
 		l.log.Add(out)
 	}
 }
 
-// newFrame is a frame with its secrets hidden and at most limit bytes of its message.
+// startClock notes when the clock of the results started.
+func (l *frameLog) startClock(t0 time.Time) {
+	if l == nil {
+		return
+	}
+	if base := l.base.Load(); base != nil {
+		l.log.StartClock(t0.Sub(*base))
+	}
+}
+
+// newFrame copies a frame, of its message at most limit bytes. Its secrets are
+// not hidden yet, but none is cut in two.
 func newFrame(f *mcp.Frame, mask *scenarios.Masker, limit int) output.Frame {
+	kept := mask.End(f.Data, limit)
 	out := output.Frame{
-		OffsetNS: int64(f.At), Dir: "in", Channel: string(f.Channel), Status: f.Status,
-		Event: f.Event, EventID: f.EventID, Bytes: len(f.Data),
+		OffsetNS: int64(f.At), Dir: "in", Channel: string(f.Channel), Status: f.Status, Header: f.Header,
+		Event: f.Event, EventID: f.EventID, RetryMS: f.Retry.Milliseconds(),
+		Bytes: len(f.Data), Cut: len(f.Data) - kept, Incomplete: f.Cut, Text: string(f.Data[:kept]),
 	}
 	if f.Out {
 		out.Dir = "out"
 	}
-	for _, h := range f.Header {
-		out.Header = append(out.Header, maskHeader(mask.Text(h)))
-	}
-	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-	}
-	if len(f.Data) <= 1<<20 && json.Unmarshal(f.Data, &m) == nil {
-		out.Method, out.ID = m.Method, string(m.ID)
-	}
-	out.Text, out.Cut = output.CutText(string(f.Data), limit)
-	out.Text = mask.Message(out.Text)
+	out.Method, out.ID = f.Names()
 	return out
 }
 
+// hide hides the secrets of a frame.
+func hide(f *output.Frame, mask *scenarios.Masker) {
+	if f.Event == "endpoint" { // of HTTP+SSE: a URL, which usually holds the session
+		f.Text = scenarios.MaskURL(f.Text)
+	}
+	f.Prepare(func(text string) string { return maskHeader(mask.Text(text), mask) }, mask.Message)
+}
+
+const codedBegin, codedEnd = "=?base64?", "?="
+
 // maskHeader hides the value of a field whose name looks secret, but for its
 // beginning when it is long: enough to tell one server session from another.
-func maskHeader(field string) string {
-	name, value, _ := strings.Cut(field, ": ")
-	if !scenarios.SecretName(name) {
+func maskHeader(field string, mask *scenarios.Masker) string {
+	name, value, ok := strings.Cut(field, ": ")
+	switch {
+	case !ok:
+		return field
+	case name == "Location":
+		return name + ": " + scenarios.MaskURL(value)
+	case strings.HasPrefix(value, codedBegin) && strings.HasSuffix(value, codedEnd):
+		// Coded as 2026-07-28 does it with what is not ASCII.
+		coded := strings.TrimSuffix(strings.TrimPrefix(value, codedBegin), codedEnd)
+		if plain, err := base64.StdEncoding.DecodeString(coded); err == nil && mask.Text(string(plain)) != string(plain) {
+			return name + ": ***"
+		}
+		return field
+	case !mask.SecretName(name):
 		return field
 	}
 	if len(value) < 16 {

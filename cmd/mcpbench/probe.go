@@ -9,33 +9,46 @@ import (
 	"strings"
 	"time"
 
+	"mcpbench/driver"
+	"mcpbench/internal/nearest"
 	"mcpbench/mcp"
 	"mcpbench/metrics"
+	"mcpbench/pool"
 	"mcpbench/scenarios"
 )
 
 // probe is one session outside any load, to ask a server what it has.
 type probe struct {
-	session  *mcp.Session
-	timeout  time.Duration
-	target   *embedded
-	pinned   bool // the version was chosen by the user
+	session *mcp.Session
+	timeout time.Duration
+	target  *embedded
+	pinned  bool // the version was chosen by the user
+	// decision is what the server was found to speak.
 	decision mcp.Decision
 	// connect opens another session to the same server, in the version given.
 	connect func(ctx context.Context, v mcp.Version) (*mcp.Session, error)
 }
 
-// frameWatch is shown the frames of a probe, which hides its secrets with mask.
-type frameWatch func(f *mcp.Frame, mask *scenarios.Masker)
+// aim is a server to be asked outside any load, before anything is sent to it.
+type aim struct {
+	scenario *scenarios.Scenario
+	program  *scenarios.Program
+	server   *scenarios.Server // of the program
+}
 
-// openProbe opens a session to the server that the flags name. watch may be nil.
-// The error has the exit code.
-func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.QuickConfig, watch frameWatch) (*probe, error) {
+// aimAt returns the server that the flags name. The error has the exit code.
+func (t *targetFlags) aimAt(s streams, q scenarios.QuickConfig) (*aim, error) {
 	q.Tool = "none" // the quick form wants one; only its server is used here
 	sc, err := scenarios.Quick(q)
 	if err != nil {
 		return nil, usage("%w", err)
 	}
+	return t.aimIn(s, sc, "")
+}
+
+// aimIn returns the server of that name in a scenario, its only one if the name
+// is empty.
+func (t *targetFlags) aimIn(s streams, sc *scenarios.Scenario, name string) (*aim, error) {
 	headers, err := t.headerValues(s)
 	if err != nil {
 		return nil, err
@@ -47,36 +60,60 @@ func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.Quick
 	if err != nil {
 		return nil, err
 	}
-	target, err := startEmbedded(ctx, program)
+	var names []string
+	for i := range program.Servers {
+		server := &program.Servers[i]
+		if server.Name == name || name == "" && len(program.Servers) == 1 {
+			return &aim{scenario: sc, program: program, server: server}, nil
+		}
+		names = append(names, server.Name)
+	}
+	if name == "" {
+		return nil, usage("the scenario has several servers (%s): name one with --server", strings.Join(names, ", "))
+	}
+	return nil, usage("the scenario has no server %q%s; it has: %s", name, nearest.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+// openProbe opens a session to the server that the flags name. The error has the
+// exit code.
+func openProbe(ctx context.Context, s streams, t *targetFlags, q scenarios.QuickConfig) (*probe, error) {
+	a, err := t.aimAt(s, q)
+	if err != nil {
+		return nil, err
+	}
+	return a.open(ctx, t, &dialer{}, mcp.Options{ParamHeaders: &mcp.ParamHeaders{}})
+}
+
+// open opens a session with the options of d and o, which it completes.
+func (a *aim) open(ctx context.Context, t *targetFlags, d *dialer, o mcp.Options) (*probe, error) {
+	target, err := startEmbedded(ctx, a.program)
 	if err != nil {
 		return nil, failure("%w", err)
 	}
-	d := &dialer{server: &program.Servers[0]}
+	d.server = a.server
 	transport, fallback, err := d.transport(0)
 	if err != nil {
 		return nil, usage("%w", errors.Join(err, target.discard()))
 	}
-	o := mcp.Options{
-		Client: mcp.Implementation{Name: "mcpbench", Version: version}, Base: time.Now(),
-		ParamHeaders: &mcp.ParamHeaders{},
-	}
-	if watch != nil {
-		mask := sc.Masker()
-		o.OnFrame = func(f mcp.Frame) { watch(&f, mask) }
-	}
-	p := &probe{timeout: t.timeout, target: target, pinned: program.Servers[0].Protocol != ""}
-	limit := fmt.Errorf("no session within %v", t.connectTimeout)
+	o.Client, o.Base = mcp.Implementation{Name: "mcpbench", Version: version}, time.Now()
+	p := &probe{timeout: t.timeout, target: target, pinned: a.server.Protocol != ""}
+	p.decision.Transport = transport
 	p.connect = func(ctx context.Context, v mcp.Version) (*mcp.Session, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout, limit)
+		ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout, &connectTimeoutError{t.connectTimeout})
 		defer cancel()
 		o := o
 		o.Version = v
-		return mcp.Connect(ctx, p.decision.Transport, o)
+		session, decision, err := mcp.Negotiate(ctx, p.decision.Transport, fallback, o)
+		if err != nil {
+			outcome, code := driver.Classify(ctx, mcp.Reply{}, err)
+			return nil, &connectError{outcome: outcome, code: code, err: err}
+		}
+		if p.session == nil {
+			p.decision, fallback = decision, nil
+		}
+		return session, nil
 	}
-	nctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout, limit)
-	defer cancel()
-	o.Version = mcp.Version(program.Servers[0].Protocol)
-	if p.session, p.decision, err = mcp.Negotiate(nctx, transport, fallback, o); err != nil {
+	if p.session, err = p.connect(ctx, mcp.Version(a.server.Protocol)); err != nil {
 		return nil, failure("connect to the server: %w", errors.Join(err, target.discard()))
 	}
 	return p, nil
@@ -101,6 +138,24 @@ func (p *probe) reopenFor(ctx context.Context, method string) error {
 	}
 	return nil
 }
+
+// connectTimeoutError is a session that was not open in time.
+type connectTimeoutError struct{ limit time.Duration }
+
+func (e *connectTimeoutError) Error() string { return fmt.Sprintf("no session within %v", e.limit) }
+
+// Is makes it the timeout that outcomes know.
+func (*connectTimeoutError) Is(target error) bool { return target == pool.ErrDialTimeout }
+
+// connectError is a session that could not be opened.
+type connectError struct {
+	outcome metrics.Outcome
+	code    int32
+	err     error
+}
+
+func (e *connectError) Error() string { return e.err.Error() }
+func (e *connectError) Unwrap() error { return e.err }
 
 func (p *probe) close(ctx context.Context) {
 	p.end(ctx)
@@ -192,7 +247,7 @@ func (f *runFlags) argumentsFromSchema(ctx context.Context, s streams, q scenari
 	if f.dryRun {
 		return []byte("{}"), nil // nothing is sent
 	}
-	p, err := openProbe(ctx, s, &f.targetFlags, q, nil)
+	p, err := openProbe(ctx, s, &f.targetFlags, q)
 	if exit, ok := errors.AsType[*exitError](err); ok && exit.code == metrics.ExitError {
 		f.probeFailed = err
 		return []byte("{}"), nil
@@ -201,7 +256,7 @@ func (f *runFlags) argumentsFromSchema(ctx context.Context, s streams, q scenari
 		return nil, err
 	}
 	defer p.close(ctx)
-	if f.protocol == "" {
+	if !p.pinned {
 		f.decided = &p.decision
 	}
 	tools, err := p.tools(ctx)
@@ -229,7 +284,7 @@ func (f *runFlags) suggest(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	p, err := openProbe(ctx, s, &f.targetFlags, q, nil)
+	p, err := openProbe(ctx, s, &f.targetFlags, q)
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,9 @@ func newRecoverCommand(s streams) *cobra.Command {
 		Use:   "recover DIR...",
 		Short: "Finish the files of a run that was killed",
 		Long: "recover turns the journal of a run that was killed into Parquet files and writes its\n" +
-			"summary. What can be read is kept, what cannot is told. It changes nothing in a folder\n" +
-			"that needs it not, and never touches one whose run goes on.",
+			"summary. What the run had begun is counted, what can be read is kept, and what is lost\n" +
+			"is named: the exit code is then 1. It changes nothing in a folder that needs it not, and\n" +
+			"never touches one whose run goes on.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var errs []error

@@ -54,6 +54,19 @@ func runRun(cmd *cobra.Command, s streams, f *runFlags, args []string) error {
 	if err := checkRunUsage(cmd, s, f, args); err != nil {
 		return err
 	}
+	frames, err := openFrames(f) // also the server's schema is asked for only after this
+	if err != nil {
+		return err
+	}
+	err = runLoaded(cmd, s, f, args, frames)
+	// It is closed already, unless it did not come to a run.
+	if cerr := frames.close(); cerr != nil && err == nil {
+		err = failure("%w", cerr)
+	}
+	return err
+}
+
+func runLoaded(cmd *cobra.Command, s streams, f *runFlags, args []string, frames *frameLog) error {
 	ctx := cmd.Context()
 	var sc *scenarios.Scenario
 	err := interruptible(ctx, func(ctx context.Context) (err error) {
@@ -90,9 +103,7 @@ func runRun(cmd *cobra.Command, s streams, f *runFlags, args []string) error {
 	}
 	e := &execution{
 		streams: s, flags: f, scenario: sc, program: program, command: maskedCommand(cmd, args, f), failed: f.probeFailed,
-	}
-	if e.frames, err = openFrames(f.frames, sc.Masker()); err != nil {
-		return err
+		frames: frames,
 	}
 	if err := f.profiles.start(); err != nil {
 		return failure("%w", errors.Join(err, f.profiles.stop()))

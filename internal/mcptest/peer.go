@@ -25,6 +25,7 @@ type Peer struct {
 	received []Received
 	pipes    int                      // served
 	replies  map[string]chan struct{} // by id: the client answered
+	feed     chan string              // see Frame.OnGet
 }
 
 // Received is one message the peer got, or one GET or DELETE.
@@ -41,7 +42,8 @@ type Received struct {
 }
 
 // Answer is what the peer does with one message. In its texts $ID stands for the
-// id of the message and $TOKEN for its progress token, both as JSON text.
+// id of the message and $TOKEN for its progress token, both as JSON text, and
+// $LAST for its Last-Event-ID header.
 type Answer struct {
 	Delay  time.Duration
 	Result string // JSON text of the result
@@ -61,6 +63,8 @@ type Answer struct {
 	Silent bool
 	// Hold keeps an HTTP stream open until the client goes.
 	Hold bool
+	// Feed keeps a GET stream open for the frames that other answers have for it.
+	Feed bool
 	// Cut breaks the connection after what was written: the socket, or both pipes.
 	// Over HTTP+SSE it is the stream's.
 	Cut bool
@@ -80,6 +84,8 @@ type Frame struct {
 	// Await is the id, as JSON text, of a request in the frame: the peer goes on
 	// when the client has answered it.
 	Await string
+	// OnGet sends it, over HTTP, on the GET stream with a Feed, of which there is one.
+	OnGet bool
 }
 
 // Versions lists the five protocol versions, newest first.
@@ -95,6 +101,16 @@ func (p *Peer) On(method string, answers ...Answer) *Peer {
 	}
 	p.scripts[method] = answers
 	return p
+}
+
+// feeding returns the channel to the GET stream with a Feed.
+func (p *Peer) feeding() chan string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.feed == nil {
+		p.feed = make(chan string)
+	}
+	return p.feed
 }
 
 // Received returns what came so far, only the given methods if there are any.
@@ -252,7 +268,7 @@ func (a *Answer) message(r Received) string {
 	return ""
 }
 
-// fill puts the id and the progress token of a message into a text.
+// fill puts what a message brought into a text.
 func fill(text string, r Received) string {
 	var params struct {
 		Meta struct {
@@ -263,7 +279,7 @@ func fill(text string, r Received) string {
 	if json.Unmarshal(r.Params, &params) == nil && params.Meta.Token != nil {
 		token = string(params.Meta.Token)
 	}
-	return strings.NewReplacer("$ID", r.ID, "$TOKEN", token).Replace(text)
+	return strings.NewReplacer("$ID", r.ID, "$TOKEN", token, "$LAST", r.Header.Get("Last-Event-Id")).Replace(text)
 }
 
 // member returns a string member of a JSON object, "" when there is none.

@@ -46,7 +46,7 @@ func (p *Peer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 func (p *Peer) writeHTTP(w http.ResponseWriter, req *http.Request, a *Answer, r Received) {
 	message := a.message(r)
-	stream := a.SSE || len(a.Frames) > 0
+	stream := a.SSE || a.Feed || slices.ContainsFunc(a.Frames, func(f Frame) bool { return !f.OnGet })
 	if a.Cut && !stream && message == "" && a.Raw == "" {
 		return // cut before the header
 	}
@@ -81,19 +81,44 @@ func (p *Peer) writeHTTP(w http.ResponseWriter, req *http.Request, a *Answer, r 
 	if stream {
 		write(": ok\n\n") // sends the header even when no frame is due yet
 	}
-	for _, f := range a.Frames {
-		if !pause(req.Context(), f.Delay) {
-			return
-		}
-		write(f.event(r))
-		if !p.await(req.Context(), &f, r) {
-			return
-		}
+	if !p.writeFrames(req.Context(), a, r, write) {
+		return
 	}
 	if stream && message != "" {
 		message = "data: " + message + "\n\n"
 	}
 	write(fill(a.Raw, r) + message)
+}
+
+// writeFrames writes the frames of an answer, or all that other answers have for
+// the GET stream; false when the client went.
+func (p *Peer) writeFrames(ctx context.Context, a *Answer, r Received, write func(text string)) bool {
+	for _, f := range a.Frames {
+		if !pause(ctx, f.Delay) {
+			return false
+		}
+		if f.OnGet {
+			select {
+			case p.feeding() <- f.event(r):
+			case <-ctx.Done():
+				return false
+			}
+		} else {
+			write(f.event(r))
+		}
+		if !p.await(ctx, &f, r) {
+			return false
+		}
+	}
+	for a.Feed {
+		select {
+		case event := <-p.feeding():
+			write(event)
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 func (f *Frame) event(r Received) string {

@@ -177,6 +177,10 @@ func FuzzReader(f *testing.F) {
 	for _, s := range []string{
 		"data: {\"jsonrpc\":\"2.0\"}\n\n", "event: prime\nid: 1\ndata: \n\n", "data: a\r\n\r\n", "\r\r\n\n",
 		": ok\n\ndata: a\ndata: b\n\nid\nretry: 10\n\n", "\xEF\xBB\xBFdata:x\n\n", "data: \xff\xfe\n\n", "data: a\n\r\ndata",
+		"event: prime\nid: MQR7_0\ndata: \n\nevent: close\nretry: 10\ndata: \n\n", // go-sdk
+		"id: 93f724cb\ndata: \n\nevent: message\nid: e1be7c54\ndata: {}\n\n",      // TypeScript
+		"id: 93f724cb\nretry: 1500\ndata: \n\n", "id: e0\ndata:\n\nretry: 1500\ndata:\n\n",
+		"id: 7\nevent: message\ndata: {}\n\nid\n\nid: a\x01b\nretry: 99999999999\n\n",
 	} {
 		f.Add([]byte(s), uint8(3))
 	}

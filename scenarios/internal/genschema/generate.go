@@ -165,6 +165,14 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 			later = append(later, name, anything())
 		}
 		return either(duration, object("", later...))
+	case reflect.TypeFor[grammar.Spread]():
+		two := uint64(2)
+		pair := &jsonschema.Schema{Type: "array", Items: clone(duration), MinItems: &two, MaxItems: &two}
+		members := []any{"constant", duration, "uniform", pair, "exponential", duration, "max", duration}
+		for _, name := range []string{"normal", "lognormal", "pareto", "empirical"} {
+			members = append(members, name, anything())
+		}
+		return either(duration, object("", members...))
 	}
 	return nil
 }

@@ -5,10 +5,10 @@ type Flow struct {
 	Place
 	// Steps of one iteration.
 	Steps []*Step `json:"steps" jsonschema:"required"`
-	// Before runs once when a session starts.
-	Before Later `json:"before"`
-	// After runs once before a session ends.
-	After Later `json:"after"`
+	// Before runs once when a session was opened, before its first iteration.
+	Before []*Step `json:"before"`
+	// After runs once before a session is closed.
+	After []*Step `json:"after"`
 	// OnError says what a failed step does to its iteration.
 	OnError Later `json:"on_error"`
 }
@@ -23,6 +23,14 @@ type Step struct {
 	Check map[string]Expr `json:"check"`
 	// Timeout of this step's request. Default: limits.request_timeout.
 	Timeout Duration `json:"timeout"`
+	// Progress asks the server for progress notifications.
+	Progress bool `json:"progress" jsonschema:"default=false"`
+	// IdleTimeout is the longest silence: it counts from the send and anew from each progress notification.
+	IdleTimeout Duration `json:"idle_timeout"`
+	// Cancel cancels the request on purpose.
+	Cancel *Cancel `json:"cancel"`
+	// As names a subscription for wait_for and unsubscribe.
+	As string `json:"as"`
 
 	// Ping the server.
 	Ping *Empty `json:"ping" bench:"op"`
@@ -47,20 +55,21 @@ type Step struct {
 	// ServerDiscover asks for versions and capabilities. Only in 2026-07-28.
 	ServerDiscover *Empty `json:"server/discover" bench:"op"`
 
-	// Connect opens the session.
-	Connect Later `json:"connect" bench:"op"`
+	// Subscribe to changes of resources and lists.
+	Subscribe *Subscribe `json:"subscribe" bench:"op"`
+	// Unsubscribe ends a subscription.
+	Unsubscribe *Unsubscribe `json:"unsubscribe" bench:"op"`
+	// WaitFor waits for a notification.
+	WaitFor *WaitFor `json:"wait_for" bench:"op"`
+	// Request sends any other request.
+	Request *Message `json:"request" bench:"op"`
+	// Notify sends a notification.
+	Notify *Message `json:"notify" bench:"op"`
+	// Connect stands for the opening of the session, first in before.
+	Connect *Empty `json:"connect" bench:"op"`
+
 	// Disconnect ends the session.
 	Disconnect Later `json:"disconnect" bench:"op"`
-	// Subscribe to resources.
-	Subscribe Later `json:"subscribe" bench:"op"`
-	// Unsubscribe ends a subscription.
-	Unsubscribe Later `json:"unsubscribe" bench:"op"`
-	// WaitFor waits for a notification.
-	WaitFor Later `json:"wait_for" bench:"op"`
-	// Request sends any other request.
-	Request Later `json:"request" bench:"op"`
-	// Notify sends a notification.
-	Notify Later `json:"notify" bench:"op"`
 	// Generate calls a tool with arguments made from its input schema.
 	Generate Later `json:"generate" bench:"op"`
 	// ThinkStep pauses.
@@ -82,16 +91,10 @@ type Step struct {
 	Expect Later `json:"expect"`
 	// OnError says what a failed step does to its iteration.
 	OnError Later `json:"on_error"`
-	// Progress asks the server for progress notifications.
-	Progress Later `json:"progress"`
-	// Cancel cancels the request on purpose.
-	Cancel Later `json:"cancel"`
 	// Task runs the call as a task.
 	Task Later `json:"task"`
 	// Tags are kept with each request of the step.
 	Tags Later `json:"tags"`
-	// As names a subscription.
-	As Later `json:"as"`
 	// Sample is the share of iterations that run the step.
 	Sample Later `json:"sample"`
 	// Retry sends the request again when it failed.

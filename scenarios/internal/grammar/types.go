@@ -29,7 +29,7 @@ type File struct {
 	// Servers under test, by name.
 	Servers map[string]*Server `json:"servers"`
 	// Client says what the simulated client declares and how it answers the server.
-	Client Later `json:"client"`
+	Client Client `json:"client"`
 	// Data names the files that feed rows into expressions.
 	Data Later `json:"data"`
 	// Vars are constants for expressions: vars.NAME. The --var flag replaces one.

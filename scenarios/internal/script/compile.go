@@ -27,9 +27,9 @@ type Expression struct {
 	source  string
 	program *vm.Program
 	// constant is the value of an expression that reads nothing but constants.
-	constant    any
-	isConstant  bool
-	usesSession bool
+	constant   any
+	isConstant bool
+	uses       []string // variables and functions that the value depends on
 }
 
 // Compiler compiles the expressions of one scenario.
@@ -77,7 +77,7 @@ func (c *Compiler) compile(source string, env any, more ...expr.Option) (*Expres
 		return nil, explain(source, err, env, c.vars)
 	}
 	found := identifiers(program.Node())
-	out := &Expression{source: source, program: program, usesSession: slices.Contains(found, "session")}
+	out := &Expression{source: source, program: program, uses: found}
 	if len(found) == 0 {
 		out.constant, err = expr.Run(program, env)
 		if err != nil {
@@ -91,8 +91,8 @@ func (c *Compiler) compile(source string, env any, more ...expr.Option) (*Expres
 // Source returns the expression's text.
 func (e *Expression) Source() string { return e.source }
 
-// UsesSession tells that the value depends on the session that evaluates it.
-func (e *Expression) UsesSession() bool { return e.usesSession }
+// Uses tells that the value depends on the variable or function of that name.
+func (e *Expression) Uses(name string) bool { return slices.Contains(e.uses, name) }
 
 // ResultKind is the kind of value the expression gives; reflect.Interface when
 // that is known only at run time.

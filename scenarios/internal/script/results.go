@@ -183,7 +183,7 @@ type ServerDiscover struct {
 	Meta              any      `json:"_meta" expr:"_meta"`
 }
 
-// EmptyResult is the result of ping and logging/setLevel.
+// EmptyResult is the result of ping, logging/setLevel and the subscriptions.
 type EmptyResult struct {
 	ResultType string `json:"resultType" expr:"resultType"`
 	Meta       any    `json:"_meta" expr:"_meta"`

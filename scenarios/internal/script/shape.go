@@ -53,13 +53,15 @@ func shape[R any](index int) *Shape {
 }
 
 // numShapes is one more than the largest index below.
-const numShapes = 10
+const numShapes = 11
 
 var (
 	emptyShape = shape[EmptyResult](0)
 	shapes     = map[string]*Shape{
 		"ping":                     emptyShape,
 		"logging/setLevel":         emptyShape,
+		"resources/subscribe":      emptyShape,
+		"resources/unsubscribe":    emptyShape,
 		"tools/call":               shape[ToolsCall](1),
 		"resources/read":           shape[ResourcesRead](2),
 		"prompts/get":              shape[PromptsGet](3),
@@ -72,5 +74,14 @@ var (
 	}
 )
 
-// ShapeOf returns the shape of a method's result, nil for an unknown method.
-func ShapeOf(method string) *Shape { return shapes[method] }
+// AnyShape is the shape of a result that nothing is known of.
+var AnyShape = shape[any](10)
+
+// ShapeOf returns the shape of a method's result: any value for a method that
+// is not in the table.
+func ShapeOf(method string) *Shape {
+	if s := shapes[method]; s != nil {
+		return s
+	}
+	return AnyShape
+}

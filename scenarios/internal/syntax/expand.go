@@ -92,6 +92,17 @@ func (s *Source) expandText(n *Node, path string, env func(string) (string, bool
 	}
 }
 
+// Replaced returns what stands in the text in place of variables.
+func (n *Node) Replaced() []string {
+	var out []string
+	for _, e := range n.edits {
+		if end := e.to + e.added; end <= len(n.Text) && n.Text[e.to:end] != "${" {
+			out = append(out, n.Text[e.to:end])
+		}
+	}
+	return out
+}
+
 // ExpressionEnd returns the offset behind the }} that ends the expression whose
 // text starts at from. Quotes and braces of the expression are respected. ok is
 // false when it does not end; end is then the end of text.
