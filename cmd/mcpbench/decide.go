@@ -33,6 +33,7 @@ func (e *execution) decide(ctx context.Context, log *zap.Logger) {
 	})
 	defer watch.Wait()
 	defer close(done)
+	mask := e.scenario.Masker()
 	for i := range e.program.Servers {
 		s := &e.program.Servers[i]
 		used := slices.ContainsFunc(e.program.Groups, func(g scenarios.Group) bool { return g.Server == i })
@@ -43,13 +44,14 @@ func (e *execution) decide(ctx context.Context, log *zap.Logger) {
 		if err == nil { // as if it had been pinned so
 			s.Transport, s.AnyHTTP, s.Protocol = d.Transport.Kind(), false, string(d.Version)
 		}
-		e.apply(s, d, err)
-		tellProbe(log, s, d, err)
+		tried := attempts(d.Tried, mask)
+		e.apply(s, d.Version, tried, err)
+		tellProbe(log, s, tried, err)
 	}
 }
 
 // apply makes known what was found out about a server.
-func (e *execution) apply(s *scenarios.Server, d mcp.Decision, err error) {
+func (e *execution) apply(s *scenarios.Server, v mcp.Version, tried []string, err error) {
 	for _, dialer := range e.dialers {
 		if dialer.server == s {
 			dialer.failed = err
@@ -57,23 +59,23 @@ func (e *execution) apply(s *scenarios.Server, d mcp.Decision, err error) {
 	}
 	for i := range e.plan.Catalog.Targets {
 		if t := &e.plan.Catalog.Targets[i]; t.Server == s.Name {
-			t.Transport, t.Era, t.Probe = s.Transport, d.Version.Era(), attempts(d.Tried)
+			t.Transport, t.Era, t.Probe = s.Transport, v.Era(), tried
 		}
 	}
 }
 
 // tellProbe logs a probe, aloud when it was not over at the first attempt.
-func tellProbe(log *zap.Logger, s *scenarios.Server, d mcp.Decision, err error) {
-	fields := []zap.Field{zap.String("server", s.Name), zap.Strings("tried", attempts(d.Tried))}
+func tellProbe(log *zap.Logger, s *scenarios.Server, tried []string, err error) {
+	fields := []zap.Field{zap.String("server", s.Name), zap.Strings("tried", tried)}
 	if err != nil { // which the failing sessions tell
-		log.Debug("server not probed", append(fields, zap.Error(err))...)
+		log.Debug("server not probed", fields...)
 		return
 	}
 	tell := log.Debug
-	if len(d.Tried) > 1 {
+	if len(tried) > 1 {
 		tell = log.Info
 	}
-	tell("server probed", append(fields, zap.String("transport", s.Transport), zap.String("protocol", s.Protocol), zap.String("era", d.Version.Era()))...)
+	tell("server probed", append(fields, zap.String("transport", s.Transport), zap.String("protocol", s.Protocol), zap.String("era", mcp.Version(s.Protocol).Era()))...)
 }
 
 // found returns what one server speaks: what is known since it was asked for the
@@ -112,11 +114,11 @@ func (e *execution) probe(ctx context.Context, s *scenarios.Server, log *zap.Log
 	return mcp.Probe(ctx, transport, fallback, o)
 }
 
-// attempts says in words what was tried.
-func attempts(tried []mcp.Attempt) []string {
+// attempts says in words what was tried. Servers may repeat secrets.
+func attempts(tried []mcp.Attempt, mask *scenarios.Masker) []string {
 	out := make([]string, len(tried))
 	for i, a := range tried {
-		out[i] = clean(a.String())
+		out[i] = clean(mask.Text(a.String()))
 	}
 	return out
 }
