@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -83,7 +84,8 @@ func start(t *testing.T, env []string, args ...string) io.Reader {
 	t.Helper()
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Stderr = t.Output()
+	var said bytes.Buffer // read after Wait; one server tells of every message
+	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +100,10 @@ func start(t *testing.T, env []string, args ...string) io.Reader {
 		var exit *exec.ExitError
 		if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
 			t.Errorf("wait for %v: %v", args, err)
+		}
+		if t.Failed() {
+			text := said.Bytes()
+			t.Logf("stderr of %v ends:\n%s", args, text[max(0, len(text)-4096):])
 		}
 	})
 	return out
