@@ -21,7 +21,7 @@ const ms = time.Millisecond
 func TestProgressIsTimedFromTheSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{call: func(ctx context.Context, c *peerSession, req mcp.Request) (mcp.Reply, error) {
-			if want := (mcp.Wants{Progress: true, IdleTimeout: 50 * ms}); req.Wants == nil || *req.Wants != want {
+			if want := (mcp.Wants{Progress: true, IdleTimeout: 50 * ms, LogLevel: "info"}); req.Wants == nil || *req.Wants != want {
 				return mcp.Reply{}, fmt.Errorf("wants %+v, not %+v", req.Wants, want)
 			}
 			start := c.now()
@@ -33,7 +33,7 @@ func TestProgressIsTimedFromTheSend(t *testing.T) {
 		}}
 		got := play(t.Context(), t, p, `
 load: {groups: {g: {iterations: 5}}}
-flows: {f: {steps: [{id: a, tools/call: {name: x}, progress: true, idle_timeout: 50ms}]}}
+flows: {f: {steps: [{id: a, tools/call: {name: x}, progress: true, idle_timeout: 50ms, log_level: info}]}}
 `)
 		if got.err != nil {
 			t.Fatal(got.err)

@@ -236,8 +236,10 @@ func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scen
 	if step.Kind != scenarios.StepRequest {
 		return w.listen(ctx, live, step, id, req)
 	}
-	if step.Progress || step.Cancels() {
-		req.Wants = &mcp.Wants{Progress: step.Progress, IdleTimeout: step.IdleTimeout, CancelAfter: step.CancelAfter(&w.env)}
+	if step.Progress || step.LogLevel != "" || step.Cancels() {
+		req.Wants = &mcp.Wants{
+			Progress: step.Progress, IdleTimeout: step.IdleTimeout, LogLevel: step.LogLevel, CancelAfter: step.CancelAfter(&w.env),
+		}
 	}
 	call := counted{live.Session, &w.did.inFlight}
 	if !step.AllPages {

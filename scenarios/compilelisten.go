@@ -23,14 +23,14 @@ var alone = map[string][]string{
 
 // together finds the keys of a step that do not go with its operation.
 func (c *compiler) together(s *grammar.Step) {
-	with := []string{"id", "check", "timeout", "progress", "idle_timeout", "cancel"}
+	with := []string{"id", "check", "timeout", "progress", "idle_timeout", "log_level", "cancel"}
 	op := ""
 	for _, key := range s.Node.Keys() {
 		if keys, ok := alone[key]; ok {
 			op, with = key, keys
 		}
 	}
-	for _, key := range []string{"id", "check", "timeout", "progress", "idle_timeout", "cancel", "as"} {
+	for _, key := range []string{"id", "check", "timeout", "progress", "idle_timeout", "log_level", "cancel", "as"} {
 		n := s.Node.Key(key)
 		if n == nil || slices.Contains(with, key) {
 			continue
