@@ -151,7 +151,7 @@ func (w *worker) wait(ctx context.Context, s *session, step *scenarios.Step) (mc
 }
 
 // addMore puts into a sample what only some requests have: when their progress
-// came, and when the server stopped after the request was cancelled.
+// came, how long each of several exchanges took, and when the server stopped after the request was cancelled.
 func addMore(s *metrics.Sample, reply mcp.Reply, err error) {
 	if s.Extra == nil {
 		s.Extra = &metrics.Extra{}
@@ -161,6 +161,11 @@ func addMore(s *metrics.Sample, reply mcp.Reply, err error) {
 		x.HasProgress = true
 		x.FirstProgress, x.LastProgress = m.First-reply.Timing.Start, m.Last-reply.Timing.Start
 		x.Gaps = m.Gaps
+	}
+	if m := reply.More; m != nil {
+		for _, trip := range m.Trips {
+			x.Rounds = append(x.Rounds, trip.End-trip.Start)
+		}
 	}
 	if c, ok := errors.AsType[*mcp.CancelledError](err); ok && c.Stopped > 0 {
 		x.HasCancelStop, x.CancelStop = true, c.Stopped-c.Sent

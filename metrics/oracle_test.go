@@ -147,6 +147,11 @@ func randomProgress(r *rand.Rand, s *metrics.Sample) {
 			x.Gaps, x.LastProgress = append(x.Gaps, gap), x.LastProgress+gap
 		}
 	}
+	if r.IntN(3) == 0 {
+		for range 2 + r.IntN(3) {
+			x.Rounds = append(x.Rounds, time.Duration(r.Int64N(int64(time.Second))))
+		}
+	}
 	if x.HasCancelStop = s.Outcome == metrics.Cancelled && r.IntN(3) > 0; x.HasCancelStop {
 		x.CancelStop = time.Duration(r.Int64N(int64(time.Second)))
 	}

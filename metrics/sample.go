@@ -149,6 +149,8 @@ type Extra struct {
 	// between them, of as many as were timed.
 	FirstProgress, LastProgress time.Duration
 	Gaps                        []time.Duration
+	// Rounds are the times of the exchanges of a request that took several, in order.
+	Rounds []time.Duration
 	// CancelStop is the time from the cancellation until the server was seen to
 	// have stopped; valid when HasCancelStop.
 	CancelStop time.Duration

@@ -43,6 +43,7 @@ type stepTotals struct {
 	latency, service, ttfb   distribution // timed outcomes
 	gap                      distribution // between progress notifications, all outcomes
 	firstProgress            distribution // all outcomes
+	round                    distribution // exchanges of requests that took several, all outcomes
 	cancelStop               distribution // cancelled requests whose end was seen
 	timeouts, serviceTimeout distribution // the timeouts among latency and service
 	failedLatency            distribution // failures that are not timed
@@ -157,6 +158,9 @@ func (t *totals) addStep(s *Sample) {
 func (st *stepTotals) addExtra(x *Extra) {
 	for _, gap := range x.Gaps {
 		st.gap.record(gap)
+	}
+	for _, round := range x.Rounds {
+		st.round.record(round)
 	}
 	if x.HasProgress {
 		st.firstProgress.record(x.FirstProgress)

@@ -143,9 +143,9 @@ func TestEveryFieldOfASampleSurvives(t *testing.T) {
 				Tags: map[string]string{},
 
 				HasProgress: true, FirstProgress: got.samples[i].Extra.FirstProgress, LastProgress: got.samples[i].Extra.LastProgress,
-				Gaps: got.samples[i].Extra.Gaps, HasCancelStop: true, CancelStop: got.samples[i].Extra.CancelStop,
+				Gaps: got.samples[i].Extra.Gaps, Rounds: got.samples[i].Extra.Rounds, HasCancelStop: true, CancelStop: got.samples[i].Extra.CancelStop,
 			}
-			if x := got.samples[i].Extra; len(x.Gaps) == 0 || x.FirstProgress == 0 || x.LastProgress == 0 || x.CancelStop == 0 {
+			if x := got.samples[i].Extra; len(x.Gaps) == 0 || len(x.Rounds) == 0 || x.FirstProgress == 0 || x.LastProgress == 0 || x.CancelStop == 0 {
 				t.Errorf("sample %d lost its progress", i)
 			}
 		}

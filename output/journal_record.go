@@ -35,6 +35,7 @@ const (
 	flagExitCode
 	flagProgress
 	flagCancelStop
+	flagRounds
 )
 
 // sampleBytes is the size of a sample without Extra, kind and flags included.
@@ -100,6 +101,9 @@ func appendExtra(dst []byte, x *metrics.Extra) []byte {
 	if x.HasCancelStop {
 		flags |= flagCancelStop
 	}
+	if len(x.Rounds) > 0 {
+		flags |= flagRounds
+	}
 	dst = append(dst, flags)
 	dst = binary.AppendVarint(dst, int64(x.Connect))
 	dst = binary.AppendUvarint(dst, uint64(x.Retries))
@@ -115,13 +119,13 @@ func appendExtra(dst []byte, x *metrics.Extra) []byte {
 	if flags&flagProgress != 0 {
 		dst = binary.AppendVarint(dst, int64(x.FirstProgress))
 		dst = binary.AppendVarint(dst, int64(x.LastProgress))
-		dst = binary.AppendUvarint(dst, uint64(len(x.Gaps)))
-		for _, gap := range x.Gaps {
-			dst = binary.AppendVarint(dst, int64(gap))
-		}
+		dst = appendDurations(dst, x.Gaps)
 	}
 	if x.HasCancelStop {
 		dst = binary.AppendVarint(dst, int64(x.CancelStop))
+	}
+	if flags&flagRounds != 0 {
+		dst = appendDurations(dst, x.Rounds)
 	}
 	si := x.Session
 	if si == nil {
@@ -136,6 +140,14 @@ func appendExtra(dst []byte, x *metrics.Extra) []byte {
 	dst = binary.AppendVarint(dst, si.Requests)
 	if si.ExitCode != nil {
 		dst = binary.AppendVarint(dst, int64(*si.ExitCode))
+	}
+	return dst
+}
+
+func appendDurations(dst []byte, all []time.Duration) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(all)))
+	for _, d := range all {
+		dst = binary.AppendVarint(dst, int64(d))
 	}
 	return dst
 }
@@ -211,6 +223,19 @@ func (d *decoder) bytes() []byte           { return d.take(d.uvarint()) }
 func (d *decoder) text() string            { return string(d.bytes()) }
 func (d *decoder) duration() time.Duration { return time.Duration(d.varint()) }
 
+// durations reads what appendDurations wrote, nil for none.
+func (d *decoder) durations() []time.Duration {
+	n := d.count()
+	if n == 0 {
+		return nil
+	}
+	all := make([]time.Duration, n)
+	for i := range all {
+		all[i] = d.duration()
+	}
+	return all
+}
+
 // sample decodes what appendSample wrote after the kind, and sees to it that
 // every index in it means something in the catalog.
 func (d *decoder) sample(s *metrics.Sample, kind metrics.Kind, cat *metrics.Catalog) {
@@ -277,15 +302,13 @@ func (d *decoder) extra() *metrics.Extra {
 	}
 	if flags&flagProgress != 0 {
 		x.HasProgress, x.FirstProgress, x.LastProgress = true, d.duration(), d.duration()
-		if n := d.count(); n > 0 {
-			x.Gaps = make([]time.Duration, n)
-		}
-		for i := range x.Gaps {
-			x.Gaps[i] = d.duration()
-		}
+		x.Gaps = d.durations()
 	}
 	if flags&flagCancelStop != 0 {
 		x.HasCancelStop, x.CancelStop = true, d.duration()
+	}
+	if flags&flagRounds != 0 {
+		x.Rounds = d.durations()
 	}
 	if flags&flagSession == 0 {
 		return x

@@ -25,7 +25,7 @@ type requestColumns struct {
 	notifications, progress, retries, taskPolls ints[int32]
 	rounds                                      maybeInts[int32]
 	firstProgress, lastProgress                 maybeInts[int64]
-	progressGaps                                maybeInts[int64] // a list
+	progressGaps, roundTimes                    maybeInts[int64] // lists
 	cancelStop                                  maybeInts[int64]
 	checkName                                   maybeLabels
 	checkOK                                     flags
@@ -62,7 +62,7 @@ func (r *requestColumns) columns() (all []column, sortedBy string) {
 	r.checkName.levels, r.checkOK.levels = &r.checks, &r.checks
 	r.tagKey.levels, r.tagValue.levels = &r.tags, &r.tags
 	for _, c := range []column{
-		&r.connect, &r.errorMessage, &r.traceID, &r.rounds, &r.firstProgress, &r.lastProgress, &r.progressGaps, &r.cancelStop,
+		&r.connect, &r.errorMessage, &r.traceID, &r.rounds, &r.firstProgress, &r.lastProgress, &r.progressGaps, &r.roundTimes, &r.cancelStop,
 	} {
 		if l := c.base(); l.levels == nil {
 			l.levels = &levels{rare: true}
@@ -74,7 +74,7 @@ func (r *requestColumns) columns() (all []column, sortedBy string) {
 		&r.latency, &r.service, &r.ttfb, &r.connect, &r.method, &r.name, &r.outcome,
 		&r.errorCode, &r.httpStatus, &r.errorMessage, &r.requestBytes, &r.responseBytes,
 		&r.notifications, &r.progress, &r.retries, &r.taskPolls,
-		&r.rounds, &r.firstProgress, &r.lastProgress, &r.progressGaps, &r.cancelStop,
+		&r.rounds, &r.firstProgress, &r.lastProgress, &r.progressGaps, &r.roundTimes, &r.cancelStop,
 		&r.checkName, &r.checkOK, &r.tagKey, &r.tagValue, &r.traceID, &r.warmup,
 	}, "start_offset_ns"
 }
@@ -213,6 +213,12 @@ func (r *requestColumns) setRare(row int, hasConnect bool, x *metrics.Extra) {
 		r.progressGaps.levels.set(row, len(x.Gaps))
 		for _, gap := range x.Gaps {
 			r.progressGaps.add(int64(gap))
+		}
+	}
+	if len(x.Rounds) > 0 {
+		r.roundTimes.levels.set(row, len(x.Rounds))
+		for _, round := range x.Rounds {
+			r.roundTimes.add(int64(round))
 		}
 	}
 	if x.HasCancelStop {

@@ -37,6 +37,7 @@ type (
 		First      *int64       `parquet:"first_progress_ns"`
 		Last       *int64       `parquet:"last_progress_ns"`
 		Gaps       []int64      `parquet:"progress_gaps_ns,list"`
+		Rounds     []int64      `parquet:"round_ns,list"`
 		CancelStop *int64       `parquet:"cancel_stop_ns"`
 		Checks     []checkFacts `parquet:"checks,list"`
 		Warmup     bool         `parquet:"warmup"`
@@ -137,7 +138,7 @@ func (n *names) request(row *requestFacts) (metrics.Sample, error) {
 
 // extra returns what of a sample's Extra counts in a summary, nil for nothing.
 func (row *requestFacts) extra() *metrics.Extra {
-	if row.Message == nil && row.First == nil && row.CancelStop == nil {
+	if row.Message == nil && row.First == nil && row.CancelStop == nil && len(row.Rounds) == 0 {
 		return nil
 	}
 	x := &metrics.Extra{}
@@ -149,6 +150,9 @@ func (row *requestFacts) extra() *metrics.Extra {
 		for _, gap := range row.Gaps {
 			x.Gaps = append(x.Gaps, time.Duration(gap))
 		}
+	}
+	for _, round := range row.Rounds {
+		x.Rounds = append(x.Rounds, time.Duration(round))
 	}
 	if row.CancelStop != nil {
 		x.HasCancelStop, x.CancelStop = true, time.Duration(*row.CancelStop)
