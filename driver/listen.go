@@ -150,6 +150,18 @@ func (w *worker) wait(ctx context.Context, s *session, step *scenarios.Step) (mc
 	}, nil
 }
 
+// addHints puts the cache hints of a result into a sample, if it has any.
+func addHints(s *metrics.Sample, v mcp.Version, method string, result json.RawMessage) {
+	h, ok := v.CacheHints(method, result)
+	if !ok {
+		return
+	}
+	if s.Extra == nil {
+		s.Extra = &metrics.Extra{}
+	}
+	s.Extra.HasCache, s.Extra.CacheTTL, s.Extra.CacheScope = true, h.TTL, h.Scope
+}
+
 // addMore puts into a sample what only some requests have: when their progress
 // came, how long each of several exchanges took, and when the server stopped after the request was cancelled.
 func addMore(s *metrics.Sample, reply mcp.Reply, err error) {

@@ -298,6 +298,9 @@ func (w *worker) finish(
 	if reply.More != nil || s.Outcome == metrics.Cancelled {
 		addMore(&s, reply, err)
 	}
+	if err == nil {
+		addHints(&s, live.Session.version, step.Method, reply.Result)
+	}
 	w.check(&s, step, reply)
 	w.prev = s.End
 	w.keep(s)

@@ -48,28 +48,33 @@ func TestLogLevelOfARequest(t *testing.T) {
 			}
 			var got []string
 			for _, m := range o.peer.Received("tools/call", "tools/list") {
-				var body struct {
-					Params struct {
-						Meta map[string]json.RawMessage `json:"_meta"`
-					}
-				}
-				if err := json.Unmarshal([]byte(m.Body), &body); err != nil {
-					o.Fatal(err)
-				}
-				level := ""
-				if raw := body.Params.Meta[key]; raw != nil {
-					if err := json.Unmarshal(raw, &level); err != nil {
-						o.Fatal(err)
-					}
-				}
-				got = append(got, level)
-				if _, has := body.Params.Meta["io.modelcontextprotocol/protocolVersion"]; has != (v == mcp.V20260728) {
-					o.Errorf("_meta of %s: %s", v, m.Body)
-				}
+				got = append(got, levelOf(o.T, m.Body, v))
 			}
 			if d := cmp.Diff(levels, got); d != "" {
 				o.Errorf("%s: levels (-want +got)\n%s", v, d)
 			}
 		})
 	}
+}
+
+// levelOf returns the log level in a request of version v, "" for none.
+func levelOf(t *testing.T, body string, v mcp.Version) (level string) {
+	t.Helper()
+	var request struct {
+		Params struct {
+			Meta map[string]json.RawMessage `json:"_meta"`
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &request); err != nil {
+		t.Fatal(err)
+	}
+	if raw := request.Params.Meta["io.modelcontextprotocol/logLevel"]; raw != nil {
+		if err := json.Unmarshal(raw, &level); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, has := request.Params.Meta["io.modelcontextprotocol/protocolVersion"]; has != (v == mcp.V20260728) {
+		t.Errorf("_meta of %s: %s", v, body)
+	}
+	return level
 }

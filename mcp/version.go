@@ -89,6 +89,8 @@ type Features struct {
 	Batches bool
 	// ResultType: results carry resultType.
 	ResultType bool
+	// CacheHints: some results say how long they may be kept.
+	CacheHints bool
 	// EmptyCursor: an empty nextCursor is a cursor like any other; otherwise it
 	// ends the list, as null and absence do.
 	EmptyCursor bool
@@ -129,7 +131,7 @@ func (v Version) Features() Features {
 	case V20260728:
 		return Features{
 			VersionHeader: true, MethodHeaders: true, RequestMeta: true, RequestLogLevel: true,
-			CancelByClose: true, ResultType: true, EmptyCursor: true, bit: in2607,
+			CancelByClose: true, ResultType: true, CacheHints: true, EmptyCursor: true, bit: in2607,
 		}
 	}
 	return Features{}

@@ -23,7 +23,7 @@ func TestFeatures(t *testing.T) {
 		mcp.V20250618: c,
 		mcp.V20251125: c,
 		mcp.V20260728: {
-			VersionHeader: true, MethodHeaders: true, RequestMeta: true,
+			VersionHeader: true, MethodHeaders: true, RequestMeta: true, RequestLogLevel: true, CacheHints: true,
 			CancelByClose: true, ResultType: true, EmptyCursor: true,
 		},
 		"2030-01-01": {},

@@ -152,6 +152,9 @@ func randomProgress(r *rand.Rand, s *metrics.Sample) {
 			x.Rounds = append(x.Rounds, time.Duration(r.Int64N(int64(time.Second))))
 		}
 	}
+	if x.HasCache = r.IntN(4) == 0; x.HasCache {
+		x.CacheTTL, x.CacheScope = r.Int64N(3)*r.Int64N(60_000), []string{"public", "private", "other", ""}[r.IntN(4)]
+	}
 	if x.HasCancelStop = s.Outcome == metrics.Cancelled && r.IntN(3) > 0; x.HasCancelStop {
 		x.CancelStop = time.Duration(r.Int64N(int64(time.Second)))
 	}

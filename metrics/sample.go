@@ -155,7 +155,12 @@ type Extra struct {
 	// have stopped; valid when HasCancelStop.
 	CancelStop time.Duration
 
-	HasProgress, HasCancelStop bool
+	// CacheTTL in milliseconds and CacheScope (public, private, other, or "" when
+	// missing) are the hints on the result; valid when HasCache.
+	CacheTTL   int64
+	CacheScope string
+
+	HasProgress, HasCancelStop, HasCache bool
 }
 
 // SessionInfo is what a row of the sessions table holds beyond its Sample.

@@ -44,6 +44,7 @@ type stepTotals struct {
 	gap                      distribution // between progress notifications, all outcomes
 	firstProgress            distribution // all outcomes
 	round                    distribution // exchanges of requests that took several, all outcomes
+	cache                    cacheTotals
 	cancelStop               distribution // cancelled requests whose end was seen
 	timeouts, serviceTimeout distribution // the timeouts among latency and service
 	failedLatency            distribution // failures that are not timed
@@ -167,6 +168,9 @@ func (st *stepTotals) addExtra(x *Extra) {
 	}
 	if x.HasCancelStop {
 		st.cancelStop.record(x.CancelStop)
+	}
+	if x.HasCache {
+		st.cache.add(x.CacheTTL, x.CacheScope)
 	}
 }
 

@@ -2,7 +2,6 @@ package output
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
@@ -36,6 +35,7 @@ const (
 	flagProgress
 	flagCancelStop
 	flagRounds
+	flagCache
 )
 
 // sampleBytes is the size of a sample without Extra, kind and flags included.
@@ -104,6 +104,9 @@ func appendExtra(dst []byte, x *metrics.Extra) []byte {
 	if len(x.Rounds) > 0 {
 		flags |= flagRounds
 	}
+	if x.HasCache {
+		flags |= flagCache
+	}
 	dst = append(dst, flags)
 	dst = binary.AppendVarint(dst, int64(x.Connect))
 	dst = binary.AppendUvarint(dst, uint64(x.Retries))
@@ -126,6 +129,9 @@ func appendExtra(dst []byte, x *metrics.Extra) []byte {
 	}
 	if flags&flagRounds != 0 {
 		dst = appendDurations(dst, x.Rounds)
+	}
+	if x.HasCache {
+		dst = appendText(binary.AppendVarint(dst, x.CacheTTL), x.CacheScope)
 	}
 	si := x.Session
 	if si == nil {
@@ -154,86 +160,6 @@ func appendDurations(dst []byte, all []time.Duration) []byte {
 
 func appendText(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
-}
-
-// errRecord says that the bytes of a record are not what this version writes.
-// The checksum was right, so they were written like that.
-var errRecord = errors.New("a record that this version does not know")
-
-// decoder takes values from the front of a payload. After the first fault all
-// values are zero and err is set.
-type decoder struct {
-	rest []byte
-	err  error
-}
-
-func (d *decoder) fail() {
-	d.err, d.rest = errRecord, nil
-}
-
-// take returns the next n bytes, nil when there are fewer.
-func (d *decoder) take(n uint64) []byte {
-	if n > uint64(len(d.rest)) {
-		d.fail()
-		return nil
-	}
-	b := d.rest[:n]
-	d.rest = d.rest[n:]
-	return b
-}
-
-func (d *decoder) byte() byte {
-	if b := d.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (d *decoder) varint() int64 {
-	v, n := binary.Varint(d.rest)
-	if n <= 0 {
-		d.fail()
-		return 0
-	}
-	d.rest = d.rest[n:]
-	return v
-}
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.rest)
-	if n <= 0 {
-		d.fail()
-		return 0
-	}
-	d.rest = d.rest[n:]
-	return v
-}
-
-// count reads the length of a list whose elements take at least one byte each.
-func (d *decoder) count() int {
-	n := d.uvarint()
-	if n > uint64(len(d.rest)) {
-		d.fail()
-		return 0
-	}
-	return int(n) //nolint:gosec // it is at most the length of a slice
-}
-
-func (d *decoder) bytes() []byte           { return d.take(d.uvarint()) }
-func (d *decoder) text() string            { return string(d.bytes()) }
-func (d *decoder) duration() time.Duration { return time.Duration(d.varint()) }
-
-// durations reads what appendDurations wrote, nil for none.
-func (d *decoder) durations() []time.Duration {
-	n := d.count()
-	if n == 0 {
-		return nil
-	}
-	all := make([]time.Duration, n)
-	for i := range all {
-		all[i] = d.duration()
-	}
-	return all
 }
 
 // sample decodes what appendSample wrote after the kind, and sees to it that
@@ -309,6 +235,9 @@ func (d *decoder) extra() *metrics.Extra {
 	}
 	if flags&flagRounds != 0 {
 		x.Rounds = d.durations()
+	}
+	if flags&flagCache != 0 {
+		x.HasCache, x.CacheTTL, x.CacheScope = true, d.varint(), d.text()
 	}
 	if flags&flagSession == 0 {
 		return x

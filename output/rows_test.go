@@ -108,6 +108,9 @@ func randomProgress(rng *rand.Rand, x *metrics.Extra) {
 			x.Rounds = append(x.Rounds, time.Duration(rng.IntN(1e9)))
 		}
 	}
+	if x.HasCache = rng.IntN(3) == 0; x.HasCache {
+		x.CacheTTL, x.CacheScope = rng.Int64N(2)*rng.Int64N(1e6), []string{"public", "private", ""}[rng.IntN(3)]
+	}
 	if x.HasCancelStop = rng.IntN(3) == 0; x.HasCancelStop {
 		x.CancelStop = time.Duration(rng.IntN(2) * rng.IntN(1e9))
 	}
@@ -281,6 +284,12 @@ func wantProgress(r row, x *metrics.Extra) {
 	}
 	if x.HasCancelStop {
 		r["cancel_stop_ns"] = fmt.Sprint(x.CancelStop.Nanoseconds())
+	}
+	if x.HasCache {
+		r["cache_ttl_ms"] = fmt.Sprint(x.CacheTTL)
+		if x.CacheScope != "" {
+			r["cache_scope"] = x.CacheScope
+		}
 	}
 	for column, all := range map[string][]time.Duration{"progress_gaps_ns": x.Gaps, "round_ns": x.Rounds} {
 		var texts []string
