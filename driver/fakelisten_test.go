@@ -24,6 +24,7 @@ type peer struct {
 	transport string      // "": http
 	call      func(ctx context.Context, c *peerSession, req mcp.Request) (mcp.Reply, error)
 	subscribe func(ctx context.Context, c *peerSession, f mcp.Filter) (mcp.Reply, error)
+	endsAfter time.Duration // a subscription is ended by the server; 0 is never
 	notify    func(ctx context.Context, method string, params []byte) error
 	// news gives, for a subscription or the session itself, what comes and when
 	// since it began.
@@ -124,10 +125,12 @@ type stream struct {
 	mu   sync.Mutex
 	left []mcp.Notification
 	end  chan struct{}
+
+	began time.Duration
 }
 
 func (c *peerSession) newStream(f mcp.Filter) *stream {
-	s := &stream{c: c, end: make(chan struct{})}
+	s := &stream{c: c, end: make(chan struct{}), began: c.now()}
 	if c.news != nil {
 		for _, n := range c.news(f) {
 			n.At += c.now()
@@ -157,7 +160,15 @@ func (s *stream) next(ctx context.Context, method string) (mcp.Notification, err
 		defer t.Stop()
 		arrival = t.C
 	}
+	var over <-chan time.Time // ended in order, with nothing left to take
+	if d := s.c.endsAfter; d > 0 && !found {
+		t := time.NewTimer(s.began + d - s.c.now())
+		defer t.Stop()
+		over = t.C
+	}
 	select {
+	case <-over:
+		return mcp.Notification{}, mcp.ErrSubscriptionEnded
 	case <-arrival:
 	case <-s.end:
 		return mcp.Notification{}, &mcp.TransportError{Op: "read", Err: errors.New("the subscription ended")}
