@@ -106,6 +106,7 @@ func (e *execution) probe(ctx context.Context, s *scenarios.Server, log *zap.Log
 			log.Debug("anomaly of the probe", zap.Stringer("kind", kind), zap.String("detail", detail))
 		},
 	}
+	e.frames.watchProbe(s.Name, &o)
 	for i, l := range e.logs {
 		if l != nil && &e.program.Servers[i] == s {
 			o.Stderr = l.Probe()

@@ -109,6 +109,7 @@ type runFlags struct {
 	tags       map[string]string
 	dryRun     bool
 	frames     string
+	frameLog   *frameLog // of frames, once it is open; nil: none
 
 	profiles profiles
 
