@@ -192,6 +192,9 @@ func (c *router) settle(id int64, t *textLine, size int, m *message, err error) 
 		k.opens.answered()
 	}
 	k.reply.BytesIn += size
+	if k.posting != nil {
+		k.posting.answered.put(t.end)
+	}
 	if k.err = err; err == nil {
 		k.reply.take(m, k.buf)
 	}

@@ -31,6 +31,23 @@ type posting struct {
 	spent   time.Duration // from the send to the response
 	status  int           // of the response, 0 when there was none
 	size    int           // of the JSON-RPC error in the response
+
+	answered mark   // by the stream
+	bounds   bounds // of the POST; an engine may look at them a little longer
+}
+
+func newPosting() *posting {
+	p := new(posting)
+	p.bounds.answered = &p.answered
+	return p
+}
+
+// prepare makes p ready for another message.
+func (p *posting) prepare(header []headerField, body []byte, limit, now time.Duration) {
+	p.stamps, p.spent, p.status, p.size = noStamps(), 0, 0, 0
+	p.answered.clear()
+	p.bounds.reset(limit, now)
+	p.request = httpRequest{method: "POST", header: header, body: body, limit: limit, bounds: &p.bounds}
 }
 
 func newSSEConn(ctx context.Context, e engine, name Engine, o Options) *sseConn {
@@ -123,13 +140,10 @@ func (c *sseConn) send(ctx context.Context, k *call, limit time.Duration) error 
 		return c.dead
 	}
 	if k.posting == nil {
-		k.posting = new(posting)
+		k.posting = newPosting()
 	}
 	p := k.posting
-	*p = posting{
-		request: httpRequest{method: "POST", header: c.posts.postHeader(c.env.current()), body: k.line, limit: limit},
-		stamps:  noStamps(),
-	}
+	p.prepare(c.posts.postHeader(c.env.current()), k.line, limit, c.o.now())
 	c.posts.showSending(&p.request, ChannelPost)
 	c.setSent(k, c.o.now()) // the answer may come before the response
 	resp, err := c.posts.engine.do(ctx, &p.request, &p.stamps)
