@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -161,5 +162,41 @@ func testSDKSubscriptions(t *testing.T, tr mcp.Transport, v mcp.Version) {
 	}
 	if len(a.Texts()) != 0 {
 		t.Errorf("anomalies %q", a.Texts())
+	}
+}
+
+// A batch to the official SDK over each transport, which has two kinds of answer
+// over Streamable HTTP.
+func TestSDKBatch(t *testing.T) {
+	transports := map[string]func(t *testing.T) mcp.Transport{
+		"stdio": func(t *testing.T) mcp.Transport { return sdkPipe{t, sdkServer()} },
+	}
+	for _, engine := range engines {
+		for _, json := range []bool{false, true} {
+			transports[fmt.Sprintf("http %s, JSON %v", engine, json)] = func(t *testing.T) mcp.Transport {
+				return sdkHTTP(t, sdkServer(), engine, gosdk.StreamableHTTPOptions{JSONResponse: json})
+			}
+		}
+	}
+	for name, transport := range transports {
+		t.Run(name, func(t *testing.T) {
+			var a mcptest.Anomalies
+			s := connect(t, transport(t), mcp.Options{Version: mcp.V20250326, OnAnomaly: a.Tell})
+			list := mcp.Request{Method: "tools/list", Timeout: 10 * time.Second}
+			replies, err := s.Batch(t.Context(), []mcp.Request{call("touch"), list, call("no such tool"), {Method: "ping"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, r := range replies {
+				wantOrder(t, r.Reply)
+				refused, _ := errors.AsType[*mcp.RPCError](r.Err)
+				if failed := refused != nil || r.Reply.ToolError; failed != (i == 2) || !failed && r.Err != nil {
+					t.Errorf("request %d: %+v, %v", i, r.Reply, r.Err)
+				}
+			}
+			if replies[3].Err != nil || string(replies[3].Reply.Result) != "{}" || len(a.Texts()) != 0 {
+				t.Errorf("ping: %+v, anomalies %q", replies[3], a.Texts())
+			}
+		})
 	}
 }

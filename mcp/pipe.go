@@ -192,6 +192,8 @@ func (c *pipeConn) join(batch []byte, notes []*outgoing) ([]byte, []*outgoing) {
 		case m.call != nil:
 			m.call.sent = now
 			m.call.track.begin(now)
+		case m.whole != nil:
+			c.began(m.whole, now)
 		case m.detached:
 			c.detached--
 		default:

@@ -23,9 +23,15 @@ type router struct {
 	deadAt time.Duration // when that happened
 	calls  callTable
 	free   []*call
+	// batches are those under way, oldest first.
+	batches []*batch
 
-	givenUp givenUp
-	tokens  tokens
+	givenUp *givenUp
+	tokens  *tokens
+
+	// Of the router of one batch over Streamable HTTP: the batch, and a number for its stream.
+	own    *batch
+	stream int64
 }
 
 // carrier takes messages to the server.
@@ -44,7 +50,7 @@ type carrier interface {
 func newRouter(o *Options, env *envelope, noise Anomaly) router {
 	return router{
 		o: *o, env: env, noise: noise, down: make(chan struct{}),
-		tokens: tokens{o: o, env: env},
+		givenUp: new(givenUp), tokens: &tokens{o: o, env: env},
 	}
 }
 
@@ -96,7 +102,7 @@ func (c *router) await(ctx context.Context, k *call, limit time.Duration) error 
 		if left, err = c.strike(k, limit); err != nil {
 			return err // what took so long was the sending
 		}
-	case k.posting != nil && limit > 0:
+	case k.posting != nil && k.batch == nil && limit > 0:
 		left = max(limit-k.posting.spent, 1) // the limit counts from the send
 	}
 	expired := k.startTimer(left)
@@ -178,6 +184,11 @@ func (c *router) abandon(k *call) (answered, cancel bool) {
 	defer c.mu.Unlock()
 	if !c.remove(k) {
 		return true, false
+	}
+	if k.batch != nil {
+		k.batch.gaveUp = true
+		c.givenUp.add(k.id) // the others may be sent still, and it with them
+		return false, k.sent >= 0 && c.dead == nil
 	}
 	if c.carrier.unsend(k) || k.sent < 0 || c.dead != nil {
 		return false, false

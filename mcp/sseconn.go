@@ -36,9 +36,13 @@ type posting struct {
 	bounds   bounds // of the POST; an engine may look at them a little longer
 }
 
-func newPosting() *posting {
+// newPosting returns a posting whose answer is noted in answered, or, if that is nil,
+// in its own mark.
+func newPosting(answered *mark) *posting {
 	p := new(posting)
-	p.bounds.answered = &p.answered
+	if p.bounds.answered = answered; answered == nil {
+		p.bounds.answered = &p.answered
+	}
 	return p
 }
 
@@ -140,22 +144,19 @@ func (c *sseConn) send(ctx context.Context, k *call, limit time.Duration) error 
 		return c.dead
 	}
 	if k.posting == nil {
-		k.posting = newPosting()
+		k.posting = newPosting(nil)
 	}
 	p := k.posting
 	p.prepare(c.posts.postHeader(c.env.current()), k.line, limit, c.o.now())
 	c.posts.showSending(&p.request, ChannelPost)
 	c.setSent(k, c.o.now()) // the answer may come before the response
-	resp, err := c.posts.engine.do(ctx, &p.request, &p.stamps)
-	if err == nil {
-		err = c.accepted(resp, p, k.id)
-	}
+	err := c.post(ctx, p, k.id)
 	answered := c.posted(k)
 	switch {
 	case err == nil:
 		return nil
 	case answered:
-		c.o.OnAnomaly(AnomalyOddStatus, "the POST of a request that was answered: "+err.Error())
+		c.overtaken(err)
 		return nil
 	case c.router.isOver():
 		return c.dead // which closed all connections
@@ -166,6 +167,20 @@ func (c *sseConn) send(ctx context.Context, k *call, limit time.Duration) error 
 		return gaveUp(ctx)
 	}
 	return err
+}
+
+// post sends a message, for which an id of 0 stands when it is a batch.
+func (c *sseConn) post(ctx context.Context, p *posting, id int64) error {
+	resp, err := c.posts.engine.do(ctx, &p.request, &p.stamps)
+	if err != nil {
+		return err
+	}
+	return c.accepted(resp, p, id)
+}
+
+// overtaken tells how the POST failed of what was answered over the stream all the same.
+func (c *sseConn) overtaken(err error) {
+	c.o.OnAnomaly(AnomalyOddStatus, "the POST of a request that was answered: "+err.Error())
 }
 
 // accepted reads the response to a POST.
