@@ -108,13 +108,8 @@ func TestBatch(t *testing.T) {
 			}
 			wantLines(o, got, echoed, "{}", "error -32601", "tools/call: params are not a JSON object", "tool error")
 		}
-		var ids []string
-		for _, b := range o.peer.Received("batch") {
-			for _, one := range b.Batch {
-				ids = append(ids, one.Method+" "+one.ID)
-			}
-		}
 		// The request that could not be sent has a number too.
+		ids := idsIn(o.peer.Received("batch"))
 		wantLines(o, ids[:4], "tools/call 2", "ping 3", "no/such 4", "tools/call 6")
 		if len(ids) != 8 || len(o.peer.Received("tools/call")) != 0 {
 			o.Errorf("sent %q", ids)
@@ -126,6 +121,16 @@ func TestBatch(t *testing.T) {
 			o.Errorf("anomalies %q", a.Texts())
 		}
 	})
+}
+
+// idsIn lists the requests in batches.
+func idsIn(batches []mcptest.Received) (ids []string) {
+	for _, b := range batches {
+		for _, one := range b.Batch {
+			ids = append(ids, one.Method+" "+one.ID)
+		}
+	}
+	return ids
 }
 
 // Wire test 45: answers one by one and in arrays, among notifications and requests
@@ -195,38 +200,44 @@ func TestBatchAnsweredWrong(t *testing.T) {
 			peer := func() *mcptest.Peer { return (&mcptest.Peer{}).On("batch", tt.answer) }
 			overAll(t, peer, func(o over) {
 				want := map[string]string{"http": tt.http, "sse": tt.sse, "stdio": tt.stdio}[o.transport.Kind()]
-				if want == "-" {
+				switch want {
+				case "-":
 					o.Skip("HTTP only")
-				} else if want == "" {
+				case "":
 					want = tt.sse
 				}
-				var a mcptest.Anomalies
-				options := b2503
-				options.OnAnomaly = a.Tell
-				s := connect(o.T, o.transport, options)
-				replies, err := s.Batch(o.Context(), []mcp.Request{timed(listing, time.Second), timed(echo, time.Second)})
-				if err != nil {
-					o.Fatal(err)
-				}
-				for _, r := range replies {
-					wantOrder(o.T, r.Reply)
-				}
-				if got := outcomeOf(replies[0]) + "," + outcomeOf(replies[1]); got != want {
-					o.Errorf("got %s, want %s", got, want)
-				}
-				if n := a.Counts()[tt.anomaly]; tt.anomaly != 0 && (n != 1 || len(a.Texts()) != 1) {
-					o.Errorf("anomalies %q", a.Texts())
-				}
-				synctest.Wait()
-				cancelled := len(o.peer.Received("notifications/cancelled"))
-				if late := strings.Count(want, "timeout"); cancelled != late {
-					o.Errorf("%d cancelled, %d late", cancelled, late)
-				}
-				if _, err := s.Call(o.Context(), echo); err != nil {
-					o.Errorf("the next call: %v", err)
-				}
+				answeredWrong(o, want, tt.anomaly)
 			})
 		})
+	}
+}
+
+// answeredWrong sends a batch of two and compares what comes of it.
+func answeredWrong(o over, want string, anomaly mcp.Anomaly) {
+	o.Helper()
+	var a mcptest.Anomalies
+	options := b2503
+	options.OnAnomaly = a.Tell
+	s := connect(o.T, o.transport, options)
+	replies, err := s.Batch(o.Context(), []mcp.Request{timed(listing, time.Second), timed(echo, time.Second)})
+	if err != nil {
+		o.Fatal(err)
+	}
+	for _, r := range replies {
+		wantOrder(o.T, r.Reply)
+	}
+	if got := outcomeOf(replies[0]) + "," + outcomeOf(replies[1]); got != want {
+		o.Errorf("got %s, want %s", got, want)
+	}
+	if n := a.Counts()[anomaly]; anomaly != 0 && (n != 1 || len(a.Texts()) != 1) {
+		o.Errorf("anomalies %q", a.Texts())
+	}
+	synctest.Wait()
+	if cancelled, late := len(o.peer.Received("notifications/cancelled")), strings.Count(want, "timeout"); cancelled != late {
+		o.Errorf("%d cancelled, %d late", cancelled, late)
+	}
+	if _, err := s.Call(o.Context(), echo); err != nil {
+		o.Errorf("the next call: %v", err)
 	}
 }
 

@@ -3,7 +3,6 @@ package mcp_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -168,20 +167,23 @@ func testSDKSubscriptions(t *testing.T, tr mcp.Transport, v mcp.Version) {
 // A batch to the official SDK over each transport, which has two kinds of answer
 // over Streamable HTTP.
 func TestSDKBatch(t *testing.T) {
-	transports := map[string]func(t *testing.T) mcp.Transport{
-		"stdio": func(t *testing.T) mcp.Transport { return sdkPipe{t, sdkServer()} },
+	type kind struct {
+		name   string
+		engine mcp.Engine
+		json   bool
 	}
+	kinds := []kind{{name: "stdio"}}
 	for _, engine := range engines {
-		for _, json := range []bool{false, true} {
-			transports[fmt.Sprintf("http %s, JSON %v", engine, json)] = func(t *testing.T) mcp.Transport {
-				return sdkHTTP(t, sdkServer(), engine, gosdk.StreamableHTTPOptions{JSONResponse: json})
-			}
-		}
+		kinds = append(kinds, kind{string(engine) + " stream", engine, false}, kind{string(engine) + " JSON", engine, true})
 	}
-	for name, transport := range transports {
-		t.Run(name, func(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			var tr mcp.Transport = sdkPipe{t, sdkServer()}
+			if k.engine != "" {
+				tr = sdkHTTP(t, sdkServer(), k.engine, gosdk.StreamableHTTPOptions{JSONResponse: k.json})
+			}
 			var a mcptest.Anomalies
-			s := connect(t, transport(t), mcp.Options{Version: mcp.V20250326, OnAnomaly: a.Tell})
+			s := connect(t, tr, mcp.Options{Version: mcp.V20250326, OnAnomaly: a.Tell})
 			list := mcp.Request{Method: "tools/list", Timeout: 10 * time.Second}
 			replies, err := s.Batch(t.Context(), []mcp.Request{call("touch"), list, call("no such tool"), {Method: "ping"}})
 			if err != nil {
