@@ -51,6 +51,9 @@ func (t *tracker) cancelled(err error, end time.Duration, sign bool) *CancelledE
 
 // prepare makes the message of the request.
 func (x *exchange) prepare() (err error) {
+	if err := x.rules.checkMethod(x.req.Method); err != nil {
+		return err
+	}
 	if !plain(&x.req) {
 		var tell func()
 		if !x.rules.CancelByClose {
