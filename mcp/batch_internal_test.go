@@ -20,8 +20,8 @@ func batchOracle(texts []string) (outcomes [3]string) {
 		}
 		for _, one := range all {
 			var m map[string]json.RawMessage
-			if json.Unmarshal(one, &m) != nil || m["method"] != nil {
-				continue
+			if json.Unmarshal(one, &m) != nil || m["method"] != nil || m["jsonrpc"] == nil && m["result"] == nil && m["error"] == nil {
+				continue // no response
 			}
 			i := strings.Index("123", string(m["id"]))
 			if len(m["id"]) != 1 || i < 0 || outcomes[i] != "" {
@@ -45,7 +45,7 @@ func FuzzBatch(f *testing.F) {
 		"[" + one + "," + one + "]\n" + two, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":""}}`,
 		"[" + two + `,{"jsonrpc":"2.0","error":{"code":-32600,"message":""}}]`, `{"jsonrpc":"2.0","id":9,"result":{}}` + "\n" + three,
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n" + one, `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`,
-		`[{"jsonrpc":"2.0","id":"1","result":{}},{"jsonrpc":"2.0","id":2,"result":[]},{"id":3,"result":{}}]`, "[" + one, "nonsense\n" + one,
+		`[{"jsonrpc":"2.0","id":"1","result":{}},{"jsonrpc":"2.0","id":2,"result":[]},{"id":3,"result":{}}]`, "[" + one, "nonsense\n" + one, `{"log":"x","id":1}`,
 	} {
 		f.Add(seed)
 	}
