@@ -234,6 +234,15 @@ func nameHeader(req *Request) (value string, ok bool) {
 	return encodeHeader(s), ok
 }
 
+// checkMethod refuses a method that cannot stand in Mcp-Method, where that is sent: it
+// has no encoding (specification 2026-07-28, basic/transports, standard headers).
+func (r *rules) checkMethod(method string) error {
+	if r.MethodHeaders && encodeHeader(method) != method {
+		return fmt.Errorf("method %q: it cannot stand in the header %s", method, methodField)
+	}
+	return nil
+}
+
 // encodeHeader writes a string as a header value: plain when it is printable
 // ASCII without outer blanks and does not look encoded itself, otherwise as
 // =?base64?…?= of its UTF-8 (specification 2026-07-28, basic/transports, value

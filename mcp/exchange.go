@@ -40,6 +40,7 @@ type exchange struct {
 	end     time.Duration // negative before
 	stamps  stamps
 	track   *tracker // nil for a plain request
+	router  *router  // of a batch, nil for a single request
 	reply   Reply
 
 	// Kept from one exchange to the next.
@@ -133,6 +134,9 @@ func (x *exchange) run(ctx context.Context) error {
 		x.request.bounds = x.track.bounds
 	}
 	c.showSending(&x.request, ChannelPost)
+	if x.router != nil {
+		x.router.whenSent(x.router.own, &x.request)
+	}
 	resp, err := c.engine.do(ctx, &x.request, &x.stamps)
 	if err != nil {
 		return err
@@ -318,6 +322,9 @@ func (x *exchange) event(ev *sse.Event) (done bool, err error) {
 // take handles a message or, where the version has them, a batch of messages.
 // done tells that the answer was among them.
 func (x *exchange) take(data []byte) (done bool, err error) {
+	if x.router != nil {
+		return x.takeBatch(data)
+	}
 	if !isArray(data) {
 		return x.message(data)
 	}

@@ -28,7 +28,11 @@ func newLimit(ctx context.Context, after time.Duration, b *bounds, now func() ti
 	expire := func() { cancel(errTimeout) }
 	first := l.after
 	if l.bounds != nil {
-		expire = func() { l.strike(cancel) }
+		expire = func() {
+			if ctx.Err() == nil { // else the exchange is over
+				l.strike(cancel)
+			}
+		}
 		now := l.now()
 		first, _ = l.bounds.strike(now)
 		first -= now

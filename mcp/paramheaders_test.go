@@ -196,3 +196,20 @@ func TestHints(t *testing.T) {
 		})
 	}
 }
+
+// A line break in the name of a method used to end the header that carries it, so
+// that what followed was a header of its own.
+func TestMethodWithALineBreakAddsAHeader(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		p := &mcptest.Peer{}
+		s := connect(h.T, serveHTTP(h.T, p, h.engine), mcp.Options{Version: mcp.V20260728})
+		before := len(p.Received())
+		const method = "x\r\nX-Evil: 1"
+		_, err := s.Call(h.Context(), mcp.Request{Method: method})
+		contains(h.T, err, "Mcp-Method", `x\r\n`)
+		contains(h.T, s.Notify(h.Context(), method, nil), "Mcp-Method", `x\r\n`)
+		if got := p.Received()[before:]; len(got) != 0 {
+			h.Errorf("sent %+v", got)
+		}
+	})
+}
