@@ -309,6 +309,9 @@ func (c *fastConn) atOnce() bool { return !c.later }
 // over implements response.
 func (c *fastConn) over(at time.Duration) { c.idleSince = at }
 
+// distrust implements response.
+func (c *fastConn) distrust() { c.framing.last = true }
+
 // status implements response.
 func (c *fastConn) status() int { return c.code }
 

@@ -143,6 +143,10 @@ func (*netResponse) atOnce() bool { return false }
 // over implements response; net/http looks after idle connections itself.
 func (*netResponse) over(time.Duration) {}
 
+// distrust implements response; net/http itself closes a connection on which
+// something comes unasked.
+func (*netResponse) distrust() {}
+
 // hurry implements response.
 func (r *netResponse) hurry(most time.Duration) error {
 	r.hurried = time.AfterFunc(most, func() { r.limit.stop(errClosed) })

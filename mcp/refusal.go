@@ -19,7 +19,11 @@ func (c *httpConn) refusal(resp response, session bool, id int64) (size int, err
 		c.lose(err)
 		return 0, err
 	}
-	if e := c.refusalRPC(body, resp.status(), id); e != nil {
+	e, foreign := c.refusalRPC(body, resp.status(), id)
+	switch {
+	case foreign:
+		resp.distrust()
+	case e != nil:
 		if session && unknownSession(e) {
 			e.lost = true
 			c.lose(e)
@@ -33,19 +37,19 @@ func (c *httpConn) refusal(resp response, session bool, id int64) (size int, err
 }
 
 // refusalRPC returns the JSON-RPC error in a body, or nil when there is none
-// that can be about the request.
-func (c *httpConn) refusalRPC(body []byte, status int, id int64) *RPCError {
+// that can be about the request; foreign tells that it is about another one.
+func (c *httpConn) refusalRPC(body []byte, status int, id int64) (e *RPCError, foreign bool) {
 	m, err := decodeMessage(body)
 	isError := err == nil && m.kind() == kindResponse && m.err != nil && string(m.jsonrpc) == `"2.0"`
 	if !isError {
-		return nil
+		return nil, false
 	}
 	if got, ok := m.numericID(); !m.anonymous() && (!ok || got != id) {
 		c.o.OnAnomaly(AnomalyUnknownID, excerpt(body))
-		return nil
+		return nil, true
 	}
-	e, _ := errors.AsType[*RPCError](m.rpcError(status))
-	return e
+	e, _ = errors.AsType[*RPCError](m.rpcError(status))
+	return e, false
 }
 
 // tellingHeader returns the header field that explains a status, as "Name: value".
@@ -99,4 +103,13 @@ func closeBody(resp response) {
 	if err := resp.Close(); err != nil {
 		return
 	}
+}
+
+// leave closes a response. An answer to another request may be one that came too
+// much, and then all that follow it on the connection would be one request late.
+func (x *exchange) leave(resp response) {
+	if x.foreign {
+		resp.distrust()
+	}
+	closeBody(resp)
 }
