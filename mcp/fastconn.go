@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -337,8 +336,8 @@ func (c *fastConn) hurry(most time.Duration) error {
 
 // drain implements response.
 func (c *fastConn) drain(most time.Duration) bool {
-	// Usually the end is there already, or about to come.
-	if !bytes.HasSuffix(c.buf.in[c.r:c.w], []byte("0\r\n\r\n")) {
+	// Usually nothing but the end is there already.
+	if rest := c.buf.in[c.r:c.w]; c.framing.left != 0 || string(rest) != "\r\n0\r\n\r\n" {
 		if c.hurry(most) != nil {
 			return false
 		}

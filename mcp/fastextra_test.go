@@ -7,6 +7,7 @@ import (
 	"net"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"mcpbench/internal/mcptest"
 	"mcpbench/mcp"
@@ -53,6 +54,30 @@ func TestAnExtraAnswerCostsOneCall(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a stream brings after the answer may end like a body and be none. The wait
+// for the end has its bound all the same.
+func TestAStreamThatSeemsToEndHoldsNobodyUp(t *testing.T) {
+	inBubble(t, func(c *rawConn) {
+		c.serveUntil(2)
+		id, ok := c.next()
+		if !ok {
+			return
+		}
+		const event = "data: {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n\n"
+		c.say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n100\r\n: 10\r\n\r\n",
+			len(event), event), id)
+		c.next() // until the client goes
+	}, func(o onRaw) {
+		t := o.T
+		s := connect(t, o.transport, mcp.Options{})
+		req, began := echo, time.Now()
+		req.Timeout = time.Minute
+		if _, err := s.Call(t.Context(), req); err != nil || time.Since(began) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
 }
 
 // keepUnread makes each connection of tr keep what its peer sent before anybody
