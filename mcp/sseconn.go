@@ -130,6 +130,9 @@ func (c *sseConn) send(ctx context.Context, k *call, limit time.Duration) error 
 		request: httpRequest{method: "POST", header: c.posts.postHeader(c.env.current()), body: k.line, limit: limit},
 		stamps:  noStamps(),
 	}
+	if k.track != nil {
+		p.request.bounds = k.track.bounds // the POST may be answered late, or never
+	}
 	c.posts.showSending(&p.request, ChannelPost)
 	c.setSent(k, c.o.now()) // the answer may come before the response
 	resp, err := c.posts.engine.do(ctx, &p.request, &p.stamps)
@@ -176,7 +179,6 @@ func (c *sseConn) setSent(k *call, at time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k.sent = at
-	k.track.begin(at)
 }
 
 // posted notes what the POST of k was like and reports whether the answer is there.
