@@ -41,7 +41,8 @@ func (b *buffers) free() {
 type fastConn struct {
 	engine *fastEngine
 	wire   wire
-	stream net.Conn // the wire, or TLS over it
+	stream net.Conn      // the wire, or TLS over it
+	trip   time.Duration // opening it took so long: about a round trip
 
 	idleSince time.Duration
 	idleFor   time.Duration // before this exchange, 0 on a new connection
@@ -149,12 +150,12 @@ func (c *fastConn) readEarly(t *stamps) error {
 }
 
 // stale reports whether err means that the server had closed the kept
-// connection rather than failed to answer.
-func (c *fastConn) stale(err error) bool {
+// connection rather than failed to answer. sent is when the request was.
+func (c *fastConn) stale(err error, sent time.Duration) bool {
 	if !c.used || c.answered || c.wire.expired(err) || !isTransport(err) || c.isShut() || c.wire.bounds.cancelled() {
 		return false
 	}
-	return c.partly || c.idleFor >= staleAfter
+	return c.partly || c.idleFor >= staleAfter && c.engine.now()-sent <= max(staleAfter, 2*c.trip)
 }
 
 func isTransport(err error) bool {
