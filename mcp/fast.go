@@ -46,7 +46,7 @@ type fastEngine struct {
 	limits  Limits
 	now     func() time.Duration
 	tell    func(Anomaly, string)
-	dialer  func(ctx context.Context, network, addr string) (net.Conn, error)
+	dialing dialing
 
 	head atomic.Pointer[requestHead]
 
@@ -71,7 +71,7 @@ func newFastEngine(u *url.URL, header http.Header, s *Streamable, o *Options) *f
 	e := &fastEngine{
 		address: net.JoinHostPort(u.Hostname(), port(u)), target: u.RequestURI(),
 		host: header.Get("Host"), limits: o.Limits, now: o.now, tell: o.OnAnomaly,
-		dialer: s.DialContext, open: make(map[*fastConn]struct{}),
+		dialing: newDialing(s.DialContext), open: make(map[*fastConn]struct{}),
 	}
 	if e.host == "" {
 		e.host = u.Host
@@ -86,9 +86,6 @@ func newFastEngine(u *url.URL, header http.Header, s *Streamable, o *Options) *f
 	}
 	// Sorted, so that equal configurations send equal bytes.
 	slices.SortStableFunc(e.header, func(a, b headerField) int { return strings.Compare(a.name, b.name) })
-	if e.dialer == nil {
-		e.dialer = (&net.Dialer{Timeout: dialLimit}).DialContext
-	}
 	if u.Scheme == "https" {
 		e.tls = s.tlsConfig(u)
 	}
@@ -192,7 +189,7 @@ func (e *fastEngine) dial(ctx context.Context, r *httpRequest, t *stamps) (*fast
 		}
 		return nil, &TransportError{Op: op, Err: err}
 	}
-	socket, err := e.dialer(limited, "tcp", e.address)
+	socket, err := e.dialing.connect(limited, "tcp", e.address)
 	if err != nil {
 		return fail("dial", err)
 	}
@@ -259,6 +256,7 @@ func (e *fastEngine) close() {
 	open := e.open
 	e.open = make(map[*fastConn]struct{})
 	e.mu.Unlock()
+	e.dialing.end()
 	for c := range open {
 		c.shut()
 	}
