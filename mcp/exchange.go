@@ -290,7 +290,7 @@ func (x *exchange) readStream(resp response, channel Channel) error {
 		done, err := x.event(&ev)
 		if done {
 			x.end = now
-			if x.track != nil {
+			if x.mindsTheRest() {
 				x.afterwards(resp, events)
 			}
 			x.drain(resp)
