@@ -88,10 +88,10 @@ func beginning(resp response) string {
 	return excerpt(body)
 }
 
-// discard reads the body of an answer that says nothing more, so that the
-// connection can be used again, and returns it; a stream is left alone.
+// discard reads the body of an answer that says nothing more, for a while, so that
+// the connection can be used again, and returns it; a stream is left alone.
 func discard(resp response) []byte {
-	if mediaType(resp.header("Content-Type")) == "text/event-stream" {
+	if mediaType(resp.header("Content-Type")) == "text/event-stream" || resp.length() == 0 || resp.hurry(drainLimit) != nil {
 		return nil
 	}
 	body, _ := readSome(resp, drainBytes) // after an error the connection is not used again
