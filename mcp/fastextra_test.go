@@ -25,15 +25,14 @@ func TestAnExtraAnswerCostsOneCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(c *rawConn) {
-				for i := 0; ; i++ {
-					id, ok := c.next()
-					if !ok {
-						return
-					}
+				if c.n == 0 {
+					c.serveUntil(2)
+					id, _ := c.next()
 					c.answer(id, "")
-					if c.n == 0 && i == 2 {
-						extra(c, id)
-					}
+					extra(c, id)
+				}
+				for id, ok := c.next(); ok; id, ok = c.next() {
+					c.answer(id, "")
 				}
 			}, func(o onRaw) {
 				t := o.T

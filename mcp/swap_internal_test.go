@@ -129,6 +129,7 @@ func TestSwapPeerHadGone(t *testing.T) {
 // The end of the peer's side that came before the turn wakes nobody who waits for
 // it. With and without a limit of the request it is seen all the same.
 func TestSwapPeerHadHalfGone(t *testing.T) {
+	t.Parallel()
 	for _, limit := range []time.Duration{0, time.Minute} {
 		t.Run(limit.String(), func(t *testing.T) {
 			t.Parallel()
