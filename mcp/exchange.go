@@ -32,7 +32,7 @@ type exchange struct {
 	req     Request
 	id      int64
 	session bool          // the request carried a server session
-	foreign bool          // an answer to another id came
+	foreign bool          // an answer to another id came, and not ours
 	broken  bool          // the stream ended before the answer
 	lastID  string        // of the last event of the stream that had one
 	retry   time.Duration // how long the server wishes us to wait then, 0 when it has no wish
@@ -141,7 +141,7 @@ func (x *exchange) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer closeBody(resp)
+	defer x.leave(resp)
 	x.reply.HTTPStatus = resp.status()
 	if resp.status()/100 != 2 {
 		x.reply.BytesIn, err = c.refusal(resp, x.session, x.id)
@@ -294,7 +294,7 @@ func (x *exchange) readStream(resp response, channel Channel) error {
 		done, err := x.event(&ev)
 		if done {
 			x.end = now
-			if x.track != nil {
+			if x.mindsTheRest() {
 				x.afterwards(resp, events)
 			}
 			x.drain(resp)
@@ -375,6 +375,7 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 		x.foreign = true
 		return false, nil
 	}
+	x.foreign = false
 	if x.track != nil {
 		c.tokens.end(x.track)
 	}

@@ -56,6 +56,8 @@ func (l *limit) strike(cancel context.CancelCauseFunc) {
 		cancel(errTimeout)
 	case next > 0:
 		l.timer.Reset(next - l.now())
+	default:
+		cancel(errTimeout) // the request is over, and nobody waits for the rest
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,6 +173,40 @@ func TestToolsAreListedOnceForTheirHeaders(t *testing.T) {
 		connect(t, pipe.Stdio(t), o)
 		if n := len(legacy.Received("tools/list")) + len(pipe.Received("tools/list")); n != 0 {
 			t.Errorf("listed %d times where there are no such headers", n)
+		}
+	})
+}
+
+// Tools that cannot be listed are waited for once, by whoever opens a session
+// meanwhile, and within the time that each has.
+func TestToolsThatCannotBeListedHoldUpNoFurtherSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := (&mcptest.Peer{}).On("tools/list", mcptest.Answer{Silent: true})
+		o := mcp.Options{Version: mcp.V20260728, ParamHeaders: &mcp.ParamHeaders{}}
+		tr := p.HTTP(t)
+		began := time.Now()
+		open := func(most, want time.Duration) {
+			ctx, cancel := context.WithTimeout(t.Context(), most)
+			defer cancel()
+			s, err := mcp.Connect(ctx, tr, o)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if took := time.Since(began); took != want {
+				t.Errorf("opened after %v, want %v", took, want)
+			}
+			closeSession(t, s)
+		}
+		var opening sync.WaitGroup
+		opening.Go(func() { open(time.Minute, 5*time.Second) })
+		synctest.Wait()
+		opening.Go(func() { open(time.Minute, 5*time.Second) })
+		opening.Go(func() { open(time.Second, time.Second) })
+		opening.Wait()
+		open(time.Minute, 5*time.Second)
+		if n := len(p.Received("tools/list")); n != 1 {
+			t.Errorf("listed %d times", n)
 		}
 	})
 }

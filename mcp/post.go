@@ -200,6 +200,9 @@ func (p *post) deliver(m *message, data []byte, from *listening) {
 	}
 }
 
+// watches reports whether anybody waits for notifications of some method.
+func (p *post) watches() bool { return p != nil && len(p.watched) > 0 }
+
 // isUsual reports whether m is one of those that come with a plain call.
 func isUsual(m *message) bool {
 	return string(m.method) == `"`+methodProgress+`"` || string(m.method) == `"`+methodMessage+`"`

@@ -148,6 +148,10 @@ func (c *sseConn) send(ctx context.Context, k *call, limit time.Duration) error 
 	}
 	p := k.posting
 	p.prepare(c.posts.postHeader(c.env.current()), k.line, limit, c.o.now())
+	if k.track != nil && k.track.bounds != nil {
+		p.request.bounds = k.track.bounds // they hold also while the POST is not answered
+		k.track.bounds.answered = &p.answered
+	}
 	c.posts.showSending(&p.request, ChannelPost)
 	c.setSent(k, c.o.now()) // the answer may come before the response
 	err := c.post(ctx, p, k.id)
@@ -205,7 +209,6 @@ func (c *sseConn) setSent(k *call, at time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k.sent = at
-	k.track.begin(at)
 }
 
 // posted notes what the POST of k was like and reports whether the answer is there.

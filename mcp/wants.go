@@ -105,10 +105,18 @@ func (x *exchange) progress(m *message, size int) {
 	x.reply.BytesIn -= size // counted there
 }
 
-// afterwards reads what follows the answer on the stream of a request with a
-// token, for a while: progress that comes too late.
+// mindsTheRest reports whether what follows the answer on its stream matters to
+// anybody: to a request with a token, and to who watches. What comes with a
+// subscription ends with it.
+func (x *exchange) mindsTheRest() bool {
+	return x.track != nil && x.track.key != "" || x.conn.o.post.watches() && x.req.listening() == nil
+}
+
+// afterwards reads what follows the answer, for a while: progress that comes too
+// late, and what some servers send beside the answer rather than before it.
 func (x *exchange) afterwards(resp response, events *sse.Reader) {
-	if x.track.key == "" || x.conn.drainMisses.Load() >= maxDrainMisses || resp.hurry(drainLimit) != nil {
+	c := x.conn
+	if c.drainMisses.Load() >= maxDrainMisses || resp.hurry(drainLimit) != nil {
 		return
 	}
 	for left := drainBytes; left > 0; {
@@ -117,8 +125,19 @@ func (x *exchange) afterwards(resp response, events *sse.Reader) {
 			return
 		}
 		left -= len(ev.Data)
-		if m, err := decodeMessage(ev.Data); err == nil && m.methodName() == "notifications/progress" {
-			x.conn.tokens.take(&m, 0, x.id)
+		m, err := decodeMessage(ev.Data)
+		if err != nil {
+			continue
+		}
+		switch m.kind() {
+		case kindRequest:
+			c.inbox.request(&m)
+		case kindNotification:
+			if c.inbox.notification(&m) {
+				c.tokens.take(&m, 0, x.id)
+			}
+			c.o.post.deliver(&m, ev.Data, nil)
+		case kindOther, kindResponse:
 		}
 	}
 }
