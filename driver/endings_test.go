@@ -232,3 +232,18 @@ func TestARunWhoseResultsCannotBeWrittenEndsEarly(t *testing.T) {
 		}
 	})
 }
+
+// A user who stops while the servers are still being probed wants none of them started.
+func TestNothingIsOpenedAfterAStopBeforeTheRun(t *testing.T) {
+	for range 50 { // it was a race
+		synctest.Test(t, func(t *testing.T) {
+			stop := make(chan struct{})
+			close(stop)
+			s := &server{answer: takes(time.Millisecond)}
+			got, _, err := load{group: closed(8, time.Second, 0), grace: time.Second, server: s}.run(t.Context(), t, stop)
+			if n := s.dials.Load(); n != 0 || err != nil || len(got.samples) != 0 {
+				t.Errorf("%d dials, %v, %d samples", n, err, len(got.samples))
+			}
+		})
+	}
+}

@@ -178,6 +178,11 @@ func (r *Runner) load(ctx context.Context, stop <-chan struct{}) error {
 	defer watch.Wait()
 	defer close(ended)
 
+	select {
+	case <-stop: // before anything was begun; the goroutine above may come too late
+		endSoft(errUserStop)
+	default:
+	}
 	if err := r.openSessions(soft); err != nil {
 		return err
 	}
