@@ -111,7 +111,10 @@ func (e *execution) probe(ctx context.Context, s *scenarios.Server, log *zap.Log
 			o.Stderr = l.Probe()
 		}
 	}
-	return mcp.Probe(ctx, transport, fallback, o)
+	var odd noise
+	odd.watch(&o)
+	d, err := mcp.Probe(ctx, transport, fallback, o)
+	return d, odd.explain(err)
 }
 
 // attempts says in words what was tried. Servers may repeat secrets.
