@@ -106,8 +106,10 @@ func (a *aim) open(ctx context.Context, t *targetFlags, d *dialer, o mcp.Options
 		defer cancel()
 		o := o
 		o.Version = v
+		var odd noise
+		odd.watch(&o)
 		session, decision, err := mcp.Negotiate(ctx, p.decision.Transport, fallback, o)
-		if err != nil {
+		if err = odd.explain(err); err != nil {
 			outcome, code := driver.Classify(ctx, mcp.Reply{}, err)
 			return nil, &connectError{outcome: outcome, code: code, err: err}
 		}
