@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -118,7 +117,7 @@ func (c *sseConn) firstEvents(resp response, u *url.URL) (*url.URL, *sse.Reader,
 		_, err := c.posts.refusal(resp, false, 0)
 		return nil, nil, err
 	}
-	if coding := resp.header("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+	if coding := resp.header("Content-Encoding"); !isIdentity(coding) {
 		return nil, nil, &ProtocolError{Kind: FaultContentEncoding, Detail: coding}
 	}
 	if got := resp.header("Content-Type"); mediaType(got) != "text/event-stream" {
