@@ -17,6 +17,7 @@ const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
 	metaClientInfo   = "io.modelcontextprotocol/clientInfo"
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaLogLevel     = "io.modelcontextprotocol/logLevel" // only when it is asked for
 )
 
 // envelope turns a Request into the JSON-RPC message of the negotiated version

@@ -80,7 +80,7 @@ func (c *router) message(t *textLine, data []byte, fault error) {
 	case kind == kindNotification:
 		// Nothing but a token ties a notification to a request here.
 		if c.inbox.notification(&m) {
-			c.tokens.take(&m, len(data), 0)
+			c.tokens.take(&m, len(data), 0, t.end)
 		}
 		c.o.post.deliver(&m, data, nil)
 	}

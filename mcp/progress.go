@@ -65,7 +65,7 @@ func plain(req *Request) bool {
 }
 
 // follow makes a tracker for a request that is not plain, before its message is
-// made, and puts the token that it needs into its Params. tell cancels it, see bounds.
+// made, and puts the token and the log level that it needs into its Params. tell cancels it, see bounds.
 func (s *tokens) follow(req *Request, id int64, tell func()) (*tracker, error) {
 	w := req.Wants
 	if w == nil {
@@ -81,6 +81,12 @@ func (s *tokens) follow(req *Request, id int64, tell func()) (*tracker, error) {
 	if w.IdleTimeout > 0 || w.CancelAfter > 0 {
 		t.bounds = newBounds(w, req.Timeout, s.o.now(), tell)
 	}
+	if w.LogLevel != "" && s.env.current().RequestMeta {
+		var err error
+		if req.Params, err = withMeta(req.Params, metaLogLevel, appendString(nil, w.LogLevel)); err != nil {
+			return nil, err
+		}
+	}
 	token := lookup(lookup(req.Params, "_meta"), "progressToken")
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +97,7 @@ func (s *tokens) follow(req *Request, id int64, tell func()) (*tracker, error) {
 		token = s.fresh(id)
 		t.key = string(token)
 		var err error
-		if req.Params, err = withToken(req.Params, token); err != nil {
+		if req.Params, err = withMeta(req.Params, "progressToken", token); err != nil {
 			return nil, err
 		}
 	}
@@ -113,9 +119,9 @@ func (s *tokens) fresh(id int64) []byte {
 	return token
 }
 
-// withToken returns params with the token in _meta.
-func withToken(params, token []byte) ([]byte, error) {
-	meta, err := setMember(nil, lookup(params, "_meta"), "progressToken", token)
+// withMeta returns params with one more member in _meta.
+func withMeta(params []byte, key string, raw []byte) ([]byte, error) {
+	meta, err := setMember(nil, lookup(params, "_meta"), key, raw)
 	if err != nil {
 		return nil, errors.New("params._meta is not a JSON object")
 	}
@@ -146,9 +152,8 @@ func tokenKey(token []byte) string {
 
 // take credits a progress notification to the request whose token it bears and
 // returns its tracker, nil when there is none. stream tells apart the streams within
-// which the order counts.
-func (s *tokens) take(m *message, size int, stream int64) *tracker {
-	at := s.o.now()
+// which the order counts; at is when it arrived.
+func (s *tokens) take(m *message, size int, stream int64, at time.Duration) *tracker {
 	token := lookup(m.params, "progressToken")
 	key := tokenKey(token)
 	value, isNumber := jsonNumber(lookup(m.params, "progress"))

@@ -87,7 +87,7 @@ func (x *exchange) conclude(ctx context.Context, err error) error {
 // progress credits a notification on our stream to the request whose token it
 // bears, which need not be this one.
 func (x *exchange) progress(m *message, size int) {
-	if x.conn.tokens.take(m, size, x.id) == nil {
+	if x.conn.tokens.take(m, size, x.id, x.conn.o.now()) == nil {
 		x.reply.Notifications++
 		return
 	}
@@ -107,7 +107,7 @@ func (x *exchange) afterwards(resp response, events *sse.Reader) {
 		}
 		left -= len(ev.Data)
 		if m, err := decodeMessage(ev.Data); err == nil && m.methodName() == "notifications/progress" {
-			x.conn.tokens.take(&m, 0, x.id)
+			x.conn.tokens.take(&m, 0, x.id, x.conn.o.now())
 		}
 	}
 }
