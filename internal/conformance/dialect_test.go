@@ -74,7 +74,7 @@ var goDialect = dialect{
 	tools: []string{"echo", "slow", "fails", "touch", "grow", "sum", "log", "ask_roots"}, pages: 3,
 	resource: "toy://any/%d-a", another: "toy://any/%d-b",
 	read:     asked{"resources/read", `{"uri":"toy://item/3"}`, `"text":"text of toy://item/3"`},
-	template: "toy://any/{name}", missing: "toy://any/missing",
+	template: "toy://any/{name}", missing: "toy://nothing",
 	prompt:    asked{"prompts/get", `{"name":"greet","arguments":{"who":"Bo","mood":"well"}}`, `"text":"Hello Bo well"`},
 	completes: asked{"completion/complete", `{"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"who","value":"A"}}`, `["Ada","Alan"]`},
 	slow: func(steps, ms int, key string) (string, string) {

@@ -147,7 +147,7 @@ func opClose(ctx context.Context, r *row) error {
 		if time.Since(began) > 2*time.Second {
 			return fmt.Errorf("%d goroutines are left", r.goroutines()-1)
 		}
-		time.Sleep(time.Millisecond) // the runtime's own bookkeeping of ended goroutines
+		time.Sleep(10 * time.Millisecond) // the runtime's own bookkeeping of ended goroutines
 	}
 	return nil
 }

@@ -189,7 +189,7 @@ func (r *row) refused(reply mcp.Reply, err error, code int64) error {
 func opProgress(ctx context.Context, r *row) error {
 	tool, arguments := r.slow(4, 10, "")
 	reply, err := r.tool(ctx, tool, arguments, &mcp.Wants{Progress: true})
-	if err != nil {
+	if err := right(asked{tool: tool}, reply, err); err != nil {
 		return err
 	}
 	if reply.Progress != 4 {
@@ -206,9 +206,9 @@ func opProgress(ctx context.Context, r *row) error {
 // whole takes longer, and is met without.
 func opIdle(ctx context.Context, r *row) error {
 	tool, arguments := r.slow(8, 100, "")
-	limit := 500 * time.Millisecond
+	limit := 700 * time.Millisecond
 	reply, err := r.tool(ctx, tool, arguments, &mcp.Wants{IdleTimeout: limit})
-	if err != nil {
+	if err := right(asked{tool: tool}, reply, err); err != nil {
 		return err
 	}
 	if took := reply.Timing.End - reply.Timing.Start; took < limit {
@@ -233,7 +233,8 @@ func opCancel(ctx context.Context, r *row) error {
 	if !ok {
 		return fmt.Errorf("not cancelled: %+v, %w", reply, err)
 	}
-	if after := e.Sent - reply.Timing.Start; after < 60*time.Millisecond || e.Stopped != 0 && e.Stopped < e.Sent {
+	// The time counts from when the request is handed over, some µs before its Start.
+	if after := e.Sent - reply.Timing.Start; after < 59*time.Millisecond || e.Stopped != 0 && e.Stopped < e.Sent {
 		return fmt.Errorf("cancelled after %v, %+v", after, e)
 	}
 	if err := opCall(ctx, r); err != nil {
@@ -242,7 +243,9 @@ func opCancel(ctx context.Context, r *row) error {
 	if !r.tellsFate {
 		return nil // the server does not show it
 	}
-	reply, err = r.tool(ctx, "fate", fmt.Sprintf(`{"key":%q}`, key), nil)
+	reply, err = r.s.Call(ctx, mcp.Request{
+		Method: "tools/call", Params: fmt.Appendf(nil, `{"name":"fate","arguments":{"key":%q}}`, key), Timeout: patience,
+	})
 	if err != nil {
 		return fmt.Errorf("fate: %w", err)
 	}

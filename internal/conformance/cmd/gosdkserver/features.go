@@ -32,7 +32,7 @@ func newServer() *mcp.Server {
 }
 
 // addResources adds more than a page of resources, item/0 and so on, and a template
-// for all others. item/missing exists nowhere.
+// for all others.
 func addResources(server *mcp.Server) {
 	for i := range 2*pageSize + 1 {
 		uri := fmt.Sprintf("toy://item/%d", i)
@@ -43,9 +43,6 @@ func addResources(server *mcp.Server) {
 
 func read(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri := r.Params.URI
-	if strings.HasSuffix(uri, "/missing") {
-		return nil, mcp.ResourceNotFoundError(uri)
-	}
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: "text/plain", Text: "text of " + uri}}}, nil
 }
 

@@ -39,9 +39,6 @@ func newServer() *server.MCPServer {
 
 func read(_ context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 	uri := r.Params.URI
-	if strings.HasSuffix(uri, "/missing") {
-		return nil, fmt.Errorf("%s: %w", uri, server.ErrResourceNotFound)
-	}
 	return []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, MIMEType: "text/plain", Text: "text of " + uri}}, nil
 }
 
