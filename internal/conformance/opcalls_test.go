@@ -226,7 +226,7 @@ var errNotMet = errors.New("the limit was not met")
 
 func opCancel(ctx context.Context, r *row) error {
 	r.keys++
-	key := fmt.Sprintf("%s %d", r.name(), r.keys)
+	key := fmt.Sprintf("%s %d", r.mark, r.keys)
 	tool, arguments := r.slow(60, 20, key)
 	reply, err := r.tool(ctx, tool, arguments, &mcp.Wants{CancelAfter: 60 * time.Millisecond})
 	e, ok := errors.AsType[*mcp.CancelledError](err)

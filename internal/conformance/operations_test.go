@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,6 +55,8 @@ type row struct {
 
 	s       *mcp.Session
 	results []result
+	session int    // among those of a mix
+	tally   *tally // of a mix, else nil
 
 	mu        sync.Mutex
 	anomalies map[string]string // by kind: the first detail
@@ -112,10 +115,13 @@ func TestOperations(t *testing.T) {
 	operationsTable = table(rows)
 }
 
+// marks makes each mark another one.
+var marks atomic.Int64
+
 func newRow(t *testing.T, s server, url string, version mcp.Version, engine string) *row {
 	t.Helper()
 	r := &row{server: s, dialect: speech(s), version: version, engine: engine, t: t}
-	r.mark = fmt.Sprintf("conformance-%d", time.Now().UnixNano())
+	r.mark = fmt.Sprintf("conformance-%d-%d", time.Now().UnixNano(), marks.Add(1))
 	switch s.transport {
 	case "http":
 		r.to = &mcp.Streamable{URL: url, Engine: mcp.Engine(engine)}
@@ -180,7 +186,7 @@ func (r *row) options(declared bool) mcp.Options {
 	if err != nil {
 		r.t.Error(err)
 	}
-	return mcp.Options{
+	o := mcp.Options{
 		Version: r.version, Capabilities: r.version.Capabilities(declared, declared, declared),
 		GetStream: true, Answers: answers, ParamHeaders: &mcp.ParamHeaders{}, Base: time.Now(),
 		Watch: []string{updated, message, "notifications/tools/list_changed", "notifications/resources/list_changed"},
@@ -197,6 +203,10 @@ func (r *row) options(declared bool) mcp.Options {
 			r.asked = append(r.asked, a)
 		},
 	}
+	if r.tally != nil {
+		o.OnFrame = r.tally.count
+	}
+	return o
 }
 
 // add notes what came of an operation, and whether it is known.
