@@ -1,7 +1,11 @@
 package mcp_test
 
 import (
+	"context"
+	"errors"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,6 +52,40 @@ func TestLogLevelOfARequest(t *testing.T) {
 						o.Errorf("sent %s", r.Params)
 					}
 				}
+			})
+		})
+	}
+}
+
+// Over HTTP+SSE the time until a cancellation, and the silence allowed, began before
+// the connection for the POST was opened.
+func TestConnectingDoesNotCountOverSSE(t *testing.T) {
+	for _, engine := range engines {
+		t.Run(string(engine), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := (&mcptest.Peer{}).On("tools/call", mcptest.Answer{})
+				tr := serveSSE(t, p, engine)
+				dial := tr.DialContext
+				tr.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+					time.Sleep(30 * ms)
+					return dial(ctx, network, addr)
+				}
+				s := connect(t, tr, mcp.Options{})
+				var calls sync.WaitGroup
+				for range 4 { // of which all but one need a new connection
+					calls.Go(func() {
+						r, err := s.Call(t.Context(), following(mcp.Wants{CancelAfter: 20 * ms}))
+						e, ok := errors.AsType[*mcp.CancelledError](err)
+						if !ok || e.Sent-r.Timing.Start != 20*ms {
+							t.Errorf("connecting took %v, cancelled after %v: %+v, %v", r.Timing.Connect, e.Sent-r.Timing.Start, r, err)
+						}
+						r, err = s.Call(t.Context(), following(mcp.Wants{IdleTimeout: 20 * ms}))
+						if _, ok := errors.AsType[*mcp.TimeoutError](err); !ok || r.Timing.End-r.Timing.Start != 20*ms {
+							t.Errorf("the silence was %v: %v", r.Timing.End-r.Timing.Start, err)
+						}
+					})
+				}
+				calls.Wait()
 			})
 		})
 	}

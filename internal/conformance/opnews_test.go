@@ -155,7 +155,10 @@ func opSubscribe(ctx context.Context, r *row) error {
 	if subscription, _, err = r.s.Subscribe(ctx, mcp.Filter{Resources: []string{second}}); err != nil {
 		return err
 	}
-	if err := errors.Join(r.touches(ctx, first), r.touches(ctx, second)); err != nil {
+	if r.perItem { // otherwise one touch is of all
+		err = r.touches(ctx, first)
+	}
+	if err := errors.Join(err, r.touches(ctx, second)); err != nil {
 		return err
 	}
 	if err := r.told(ctx, func(ctx context.Context) (mcp.Notification, error) { return r.s.Await(ctx, updated) }, second); err != nil {

@@ -52,7 +52,10 @@ func (n *news) hooks() *server.Hooks {
 
 func session(ctx context.Context) string { return server.ClientSessionFromContext(ctx).SessionID() }
 
-func listenKey(ctx context.Context, id any) string { return fmt.Sprint(session(ctx), " ", id) }
+// listenKey tells apart the streams; the sessions of 2026-07-28 over HTTP have no names.
+func listenKey(ctx context.Context, id any) string {
+	return fmt.Sprintf("%p %v", server.ClientSessionFromContext(ctx), id)
+}
 
 func (n *news) change(key string, change func(*subscriber)) {
 	n.mu.Lock()
