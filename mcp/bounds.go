@@ -69,7 +69,7 @@ func (b *bounds) begin(now time.Duration) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.told < 0 {
-		b.sent, b.heard = now, now
+		b.sent, b.heard = now, max(b.heard, now) // progress may have come meanwhile
 	}
 	next, _ := b.next(now)
 	return next

@@ -17,11 +17,8 @@ const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
 	metaClientInfo   = "io.modelcontextprotocol/clientInfo"
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaLogLevel     = "io.modelcontextprotocol/logLevel" // only when it is asked for
 )
-
-// metaLogLevel is the key of params._meta that asks for log messages about one
-// request (specification 2026-07-28, basic/index, _meta).
-const metaLogLevel = "io.modelcontextprotocol/logLevel"
 
 // envelope turns a Request into the JSON-RPC message of the negotiated version
 // and numbers requests from 1. Safe for concurrent use once setVersion returned.

@@ -82,7 +82,7 @@ func (c *router) message(t *textLine, data []byte, fault error) {
 	case kind == kindNotification:
 		// Nothing but a token ties a notification to a request here.
 		if c.inbox.notification(&m) {
-			c.tokens.take(&m, len(data), c.stream)
+			c.tokens.take(&m, len(data), c.stream, t.end)
 		}
 		c.o.post.deliver(&m, data, nil)
 	}

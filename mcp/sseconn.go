@@ -215,7 +215,9 @@ func (c *sseConn) posted(k *call) (answered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := k.posting
-	k.sent = p.stamps.sent
+	if k.sent = p.stamps.sent; k.sent >= 0 {
+		k.track.begin(k.sent) // the connecting does not count
+	}
 	k.reply.HTTPStatus, k.reply.Timing.Connect = p.status, p.stamps.connect
 	k.reply.BytesIn += p.size
 	return c.calls.find(k.id) != k

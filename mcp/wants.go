@@ -98,7 +98,7 @@ func (x *exchange) conclude(ctx context.Context, err error) error {
 // progress credits a notification on our stream to the request whose token it
 // bears, which need not be this one.
 func (x *exchange) progress(m *message, size int) {
-	if x.conn.tokens.take(m, size, x.id) == nil {
+	if x.conn.tokens.take(m, size, x.id, x.conn.o.now()) == nil {
 		x.reply.Notifications++
 		return
 	}
@@ -134,7 +134,7 @@ func (x *exchange) afterwards(resp response, events *sse.Reader) {
 			c.inbox.request(&m)
 		case kindNotification:
 			if c.inbox.notification(&m) {
-				c.tokens.take(&m, 0, x.id)
+				c.tokens.take(&m, 0, x.id, c.o.now())
 			}
 			c.o.post.deliver(&m, ev.Data, nil)
 		case kindOther, kindResponse:
