@@ -156,7 +156,7 @@ func mixCount(s server) int {
 func (r *row) mix(ctx context.Context, good map[string]operation, until time.Time) {
 	r.anomalies = map[string]string{}
 	r.keys = r.session * 1_000_000
-	chance := rand.New(rand.NewPCG(1, uint64(r.session))) //nolint:gosec // G115: no session is negative
+	chance := rand.New(rand.NewPCG(1, uint64(r.session)))
 	for time.Now().Before(until) {
 		o, ok := good[mixed[chance.IntN(len(mixed))]]
 		if !ok {

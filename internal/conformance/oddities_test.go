@@ -148,6 +148,10 @@ var oddities = []oddity{
 	},
 
 	{
+		where: `^server-everything (http|sse)`, operation: "anomaly", seen: `^stale_connection`, sometimes: true,
+		why: "node closes connections that were idle for five seconds",
+	},
+	{
 		where: `^server-everything stdio`, operation: "anomaly", seen: `^killed`, sometimes: true,
 		why: "with timers the server does not exit when its stdin is closed; a question that nobody answers has one of a minute",
 	},

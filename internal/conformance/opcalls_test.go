@@ -14,14 +14,35 @@ import (
 
 // operations are tried in this order; close ends the session.
 var operations = []operation{
-	{"open", opOpen}, {"ping", opPing}, {"discover", opDiscover},
-	{"tools/list", opTools}, {"call", opCall}, {"structured", opStructured},
-	{"tool error", opToolError}, {"unknown tool", opUnknownTool}, {"unknown method", opUnknownMethod},
-	{"progress", opProgress}, {"idle", opIdle}, {"cancel", opCancel}, {"timeout", opTimeout},
-	{"sampling", opSampling}, {"elicitation", opElicitation}, {"url", opURL}, {"roots", opRoots}, {"undeclared", opUndeclared},
-	{"resources/list", opResources}, {"templates", opTemplates}, {"read", opRead}, {"read missing", opMissing},
-	{"subscribe", opSubscribe}, {"list_changed", opListChanged}, {"listen", opListen},
-	{"prompts/list", opPrompts}, {"prompts/get", opPrompt}, {"complete", opComplete}, {"logging", opLogging},
+	{"open", opOpen},
+	{"ping", opPing},
+	{"discover", opDiscover},
+	{"tools/list", opTools},
+	{"call", opCall},
+	{"structured", opStructured},
+	{"tool error", opToolError},
+	{"unknown tool", opUnknownTool},
+	{"unknown method", opUnknownMethod},
+	{"progress", opProgress},
+	{"idle", opIdle},
+	{"cancel", opCancel},
+	{"timeout", opTimeout},
+	{"sampling", opSampling},
+	{"elicitation", opElicitation},
+	{"url", opURL},
+	{"roots", opRoots},
+	{"undeclared", opUndeclared},
+	{"resources/list", opResources},
+	{"templates", opTemplates},
+	{"read", opRead},
+	{"read missing", opMissing},
+	{"subscribe", opSubscribe},
+	{"list_changed", opListChanged},
+	{"listen", opListen},
+	{"prompts/list", opPrompts},
+	{"prompts/get", opPrompt},
+	{"complete", opComplete},
+	{"logging", opLogging},
 	{"close", opClose},
 }
 
@@ -235,7 +256,7 @@ func opCancel(ctx context.Context, r *row) error {
 	}
 	// The time counts from when the request is handed over, some µs before its Start.
 	if after := e.Sent - reply.Timing.Start; after < 59*time.Millisecond || e.Stopped != 0 && e.Stopped < e.Sent {
-		return fmt.Errorf("cancelled after %v, %+v", after, e)
+		return fmt.Errorf("cancelled after %v, stopped at %v", after, e.Stopped)
 	}
 	if err := opCall(ctx, r); err != nil {
 		return fmt.Errorf("the next call: %w", err)

@@ -205,6 +205,7 @@ func (r *row) options(declared bool) mcp.Options {
 	}
 	if r.tally != nil {
 		o.OnFrame = r.tally.count
+		o.Watch = []string{updated} // the mix waits for nothing else
 	}
 	return o
 }

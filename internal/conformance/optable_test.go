@@ -54,7 +54,7 @@ func (r *row) letter(operation string, reasons map[string][]string) byte {
 			continue
 		}
 		_, skipped := errors.AsType[skip](res.err)
-		text := ""
+		var text string
 		switch {
 		case skipped:
 			letter, text = '-', fmt.Sprintf("- %s: %v", operation, res.err)
