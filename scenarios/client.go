@@ -169,8 +169,12 @@ func isFileURI(text string) bool {
 
 // answerBuilder builds what is made once a session, before it is opened.
 func (c *compiler) answerBuilder() *paramsBuilder {
-	return &paramsBuilder{compiler: c, unknown: map[string]string{
+	return &paramsBuilder{compiler: c, scope: &scope{unknown: map[string]string{
 		"iteration": "the client's answers are made once a session",
 		"protocol":  "the client's answers are made before the version is negotiated",
-	}}
+		"saved":     "the client's answers are made before any step",
+		"args":      "the client's answers belong to no flow",
+		"repeat":    "the client's answers belong to no flow",
+		"data":      "the client's answers belong to no flow",
+	}}}
 }

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -31,11 +32,26 @@ type compiler struct {
 	vars    map[string]any
 	exprs   *script.Compiler
 	out     *Program
+
+	columns   map[string][]string // of each feeder, nil when they are not known
+	usedFlows map[string]bool     // flows that are called
+	calls     []*grammar.Call
+	argUses   map[string]*argUses // by flow
 }
 
 func newCompiler(s *Scenario) *compiler {
-	return &compiler{Scenario: s, out: &Program{}}
+	return &compiler{Scenario: s, out: &Program{}, usedFlows: map[string]bool{}, argUses: map[string]*argUses{}}
 }
+
+// argsOf returns where the arguments are noted that a flow reads.
+func (c *compiler) argsOf(flow string) *argUses {
+	if c.argUses[flow] == nil {
+		c.argUses[flow] = &argUses{}
+	}
+	return c.argUses[flow]
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func (c *compiler) fault(n *syntax.Node, path, format string, args ...any) {
 	c.src.Fault(n, -1, path, format, args...)
@@ -69,7 +85,7 @@ func (c *compiler) warn(n *syntax.Node, path, format string, args ...any) {
 func (c *compiler) program() *Program {
 	f := c.file
 	c.vars = c.constants()
-	c.exprs = script.NewCompiler(c.vars)
+	c.exprs = script.NewCompiler(c.vars, c.options.lookup)
 	p := c.out
 	p.Name, p.Description = c.Name(), f.Description
 	p.Tags = texts(f.Tags)

@@ -32,7 +32,7 @@ func (c *compiler) groups(flows []string) {
 		c.repeatable(out)
 	}
 	for i, name := range flows {
-		if !usedFlows[i] {
+		if !usedFlows[i] && !c.usedFlows[name] {
 			c.warn(c.root.Lookup("flows").Key(name), "flows."+name, "flow %q is used by no group", name)
 		}
 	}
@@ -55,6 +55,7 @@ func (c *compiler) group(name string, g *grammar.Group, flows []string) Group {
 		InFlight:   max(g.InFlight, 1),
 		Duration:   c.limit(g.Place, "duration", g.Duration, 0),
 		Iterations: g.Iterations.Count,
+		OnError:    onErrorOf(g.OnError).Or(NextIteration),
 	}
 	if !g.Duration.Set && !g.Iterations.Set {
 		out.Duration = defaultDuration

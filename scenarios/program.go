@@ -72,14 +72,20 @@ type Group struct {
 	Duration     time.Duration // 0: none
 	Iterations   int64         // of all sessions together; 0: no limit
 	InFlight     int           // requests in flight on one session, at least 1
+	OnError      OnError       // when a step fails and neither it nor its flow says more; never 0
 }
 
-// Flow is a named list of steps: those of each iteration, and those that a
-// session has once, after it was opened and before it is closed.
+// Flow is what one iteration does, and what a session does once, after it was
+// opened and before it is closed.
 type Flow struct {
-	Name          string
-	Steps         []*Step
-	Before, After []*Step
+	Name string
+	// Steps, Before and After are the steps that make rows of results, each once,
+	// in the order of the file: also those within control steps and called flows.
+	Steps, Before, After []*Step
+	// Do, DoBefore and DoAfter say when each of them is performed.
+	Do, DoBefore, DoAfter []*Action
+	// Feeders are the names of those that the flow reads, sorted.
+	Feeders []string
 }
 
 // StepKind says what a step does.
@@ -128,7 +134,9 @@ type Step struct {
 	cancel *Spread // when to cancel; nil is never
 	params paramsTemplate
 	checks []*script.Expression
-	shape  *script.Shape // of the result, when there are checks
+	saves  []*script.Expression
+	saved  []string      // the names of saves
+	shape  *script.Shape // of the result, when there are checks or saves
 	vars   map[string]any
 }
 
@@ -142,7 +150,13 @@ type Env struct {
 	Session   int    // session.index: the session's place in its group, from 0
 	Iteration uint64 // iteration.index: arrival index within the group, from 0
 	Protocol  string // protocol: the negotiated version
+	// Data are the rows of the feeders, by name; only read.
+	Data map[string]any
 
+	saved   map[string]any // by name, of this iteration
+	args    map[string]any // of the call that is being performed
+	repeat  int            // turn of the innermost repeat
+	salt    uint64         // see script.Inputs
 	scratch script.Runner
 	draws   draws
 }
@@ -151,4 +165,6 @@ type Env struct {
 type Response struct {
 	Result  []byte        // the JSON-RPC result object
 	Elapsed time.Duration // the variable elapsed: the request's service time
+	OK      bool          // the outcome so far; only then something is saved
+	Page    int           // of a listing, from 0
 }

@@ -51,13 +51,7 @@ func (s *Step) CancelAfter(env *Env) time.Duration {
 	if s.cancel == nil {
 		return 0
 	}
-	if env.draws.rng == nil {
-		env.draws.rng = rand.New(&env.draws.pcg)
-	}
-	// As for expressions, odd multipliers keep near groups and steps apart.
-	const spread, more = 0x9e3779b97f4a7c15, 0xd1b54a32d192ed03
-	env.draws.pcg.Seed(env.Seed^uint64(env.Group+1)*spread^uint64(s.params.place+1)*more, env.Iteration) //nolint:gosec // small indexes
-	return max(s.cancel.Draw(env.draws.rng), 1)
+	return max(s.cancel.Draw(env.stream(s.params.place, forCancel)), 1)
 }
 
 // Cancels tells that the step cancels its request on purpose.

@@ -115,6 +115,10 @@ func whole(minimum string) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "integer", Minimum: json.Number(minimum)}
 }
 
+func number(maximum string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "number", Minimum: "0", Maximum: json.Number(maximum)}
+}
+
 // object is a map with the given members, in pairs of name and schema.
 func object(required string, members ...any) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
@@ -159,6 +163,14 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 		return either(whole("1"), variable, object("", "count", either(whole("1"), variable), "stages", anything()))
 	case reflect.TypeFor[grammar.Iterations]():
 		return either(whole("1"), variable, object("each", "each", anything()))
+	case reflect.TypeFor[grammar.Call]():
+		return either(text, object("name", "name", text, "args", &jsonschema.Schema{Type: "object"}))
+	case reflect.TypeFor[grammar.Save]():
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: anything()}
+	case reflect.TypeFor[grammar.Share]():
+		return either(number("1"), variable)
+	case reflect.TypeFor[grammar.Weight]():
+		return either(number("1e9"), variable)
 	case reflect.TypeFor[grammar.Think]():
 		later := []any{"constant", duration}
 		for _, name := range []string{"uniform", "exponential", "normal", "lognormal", "pareto", "empirical", "max"} {

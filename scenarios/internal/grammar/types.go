@@ -46,8 +46,6 @@ type File struct {
 	Output Output `json:"output"`
 	// Use takes parts from other files.
 	Use Later `json:"use"`
-	// OnError says what a failed step does to its iteration.
-	OnError Later `json:"on_error"`
 }
 
 // Server is one server under test: url, command, from or embedded says which.
@@ -154,7 +152,7 @@ type Group struct {
 	// Iterations of all sessions together. With a duration too, what is reached first ends the group.
 	Iterations Iterations `json:"iterations"`
 	// OnError says what a failed step does to its iteration.
-	OnError Later `json:"on_error"`
+	OnError string `json:"on_error" jsonschema:"enum=next_iteration,enum=continue,enum=end_session,default=next_iteration"`
 	// Pace replays the pauses of a recorded scenario.
 	Pace Later `json:"pace"`
 }
