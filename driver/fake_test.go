@@ -163,6 +163,7 @@ func (l load) plan(t *testing.T) *driver.Plan {
 	for i := range max(1, l.steps) {
 		flow.Steps = append(flow.Steps, &scenarios.Step{ID: string(rune('a' + i)), Method: "tools/call"})
 	}
+	flow.Do = scenarios.InOrder(flow.Steps)
 	if l.limit == 0 {
 		l.limit = time.Hour
 	}

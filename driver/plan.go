@@ -44,12 +44,15 @@ type GroupPlan struct {
 	scenarios.Group
 	Before         []*scenarios.Step // once a session
 	Steps          []*scenarios.Step
-	After          []*scenarios.Step // once a session
-	FirstBefore    uint16            // index of Before[0] in Catalog.Steps
-	FirstStep      uint16            // index of Steps[0] in Catalog.Steps
-	FirstAfter     uint16            // index of After[0] in Catalog.Steps
-	Watched        []string          // notifications that waits take from the whole session
-	Target         int               // index into Catalog.Targets
+	After          []*scenarios.Step   // once a session
+	DoBefore       []*scenarios.Action // when the steps are performed, and what around them
+	Do             []*scenarios.Action
+	DoAfter        []*scenarios.Action
+	FirstBefore    uint16   // index of Before[0] in Catalog.Steps
+	FirstStep      uint16   // index of Steps[0] in Catalog.Steps
+	FirstAfter     uint16   // index of After[0] in Catalog.Steps
+	Watched        []string // notifications that waits take from the whole session
+	Target         int      // index into Catalog.Targets
 	RequestTimeout time.Duration
 	ConnectTimeout time.Duration
 	RenewAfter     int64  // iterations after which a session is replaced; 0: never
@@ -78,6 +81,7 @@ func NewPlan(p *scenarios.Program, seed uint64, dial func(group int) Dial) (*Pla
 		flow := &p.Flows[g.Flow]
 		plan.Groups = append(plan.Groups, GroupPlan{
 			Group: g, Before: flow.Before, Steps: flow.Steps, After: flow.After,
+			DoBefore: flow.DoBefore, Do: flow.Do, DoAfter: flow.DoAfter,
 			FirstBefore: place(flow.Before), FirstStep: place(flow.Steps), FirstAfter: place(flow.After),
 			Watched: flow.Watched(), Target: plan.Catalog.Groups[i].Target,
 			RequestTimeout: p.Limits.RequestTimeout, ConnectTimeout: p.Limits.ConnectTimeout,

@@ -23,10 +23,21 @@ type worker struct {
 	// result is the memory of the last result, for the next one.
 	result []byte
 
+	// chief is the worker that this one performs a step of a parallel for; nil
+	// for one of its own.
+	chief  *worker
+	others map[*scenarios.Action][]*worker // for each parallel, one for each of its steps
+
 	// of the iteration being replayed
 	arrival arrival
 	prev    time.Duration // end of the step before; open load
 	seq     uint16
+	// moved tells that a request of the iteration has ended: what comes next is
+	// not released by the pacer any more.
+	moved   bool
+	pass    pass
+	page    int    // of the listing
+	failure string // masked: why a part of a flow failed that makes no rows
 
 	evaluated bool // checks or expressions took time
 	// last holds the sample of the last request, if any: it is recorded before
@@ -71,11 +82,20 @@ func (w *worker) loop(work, soft, dial context.Context, usedUp func()) {
 			last = live
 		}
 		w.iterate(work, arrival{index: index, intended: metrics.NoOffset, released: metrics.NoOffset}, live)
-		if !sleep(soft, w.g.plan.Think) {
+		pause := w.g.plan.Think
+		if w.seq == 0 {
+			pause = max(pause, idlePause)
+		}
+		if !sleep(soft, pause) {
 			return
 		}
 	}
 }
+
+// idlePause is the least time between two iterations of a session that made no
+// request: conditions left out every step, and without a pause the worker would
+// do nothing but look at them again.
+const idlePause = 10 * time.Millisecond
 
 // serveArrivals is an open load: it takes arrivals while it has a session.
 // ready is called once, when it waits for the first or cannot yet.
@@ -137,19 +157,22 @@ func ended(s *session) bool {
 func (w *worker) iterate(ctx context.Context, a arrival, live *pool.Live[*session]) {
 	g, r := w.g, w.g.runner
 	w.did.started.Add(1)
-	w.arrival, w.seq, w.evaluated = a, 0, false
+	w.arrival, w.seq, w.evaluated, w.moved = a, 0, false, false
 	out := metrics.Sample{
 		Kind: metrics.KindIteration, Group: g.index, Session: live.Session.number, Proto: live.Session.proto,
 		Iteration: a.index, Intended: a.intended, Release: a.released, Start: w.now,
 	}
-	var outcome metrics.IterationOutcome
-	outcome, out.Step = w.replay(ctx, live)
-	if w.slot.Done(live) {
+	p := w.replay(ctx, live)
+	outcome := p.outcome
+	out.Step = p.failed
+	switch {
+	case p.live == nil: // disconnected
+	case w.slot.Done(p.live):
 		w.record() // in the order of the ends
-		g.finish(ctx, live.Session, w.slot.Index())
-		if w.slot.Discard(ctx, live, pool.ErrRenew) {
-			g.endSession(live.Session, "renewed", nil)
-		}
+		w.end(ctx, p.live, "renewed", pool.ErrRenew)
+	case p.endSession:
+		w.record()
+		w.end(ctx, p.live, "on_error", errOnError)
 	}
 	out.Outcome = metrics.Outcome(outcome)
 	out.Seq = w.seq
@@ -169,7 +192,7 @@ func (w *worker) iterate(ctx context.Context, a arrival, live *pool.Live[*sessio
 
 // keep puts a sample of a request among those that are ready.
 func (w *worker) keep(s metrics.Sample) {
-	if w.once != nil {
+	if w.once != nil && w.chief == nil {
 		w.once.last = s
 		w.g.runner.recordSinceBase(s)
 		return
@@ -179,48 +202,31 @@ func (w *worker) keep(s metrics.Sample) {
 
 // record hands over the samples that are ready.
 func (w *worker) record() {
-	if len(w.last) > 0 {
+	if len(w.last) > 0 && w.chief == nil { // the chief records when all have ended
 		w.g.runner.collector.RecordAll(w.last)
 		clear(w.last) // what they point to
 		w.last = w.last[:0]
 	}
 }
 
-// replay performs the steps until one fails, and returns the iteration's
-// outcome and the catalog index of the failed step.
-func (w *worker) replay(ctx context.Context, live *pool.Live[*session]) (metrics.IterationOutcome, uint16) {
-	g := w.g
+// replay performs the flow and returns how it went.
+func (w *worker) replay(ctx context.Context, live *pool.Live[*session]) *pass {
 	w.env.Iteration = w.arrival.index
 	w.env.Protocol = string(live.Session.version)
-	for i, step := range g.plan.Steps {
-		if i > 0 && w.slot.Live() != live {
-			// Lost to another request on it: what comes next goes to the new one.
-			w.record()
-			var ok bool
-			if live, ok = w.session(ctx); !ok {
-				return metrics.IterInterrupted, metrics.NoStep
-			}
-		}
-		if live.Session.lacks(i) {
-			continue
-		}
-		id := g.plan.FirstStep + uint16(i)
-		switch o := w.step(ctx, live, step, id); {
-		case o == metrics.Interrupted:
-			return metrics.IterInterrupted, metrics.NoStep
-		case o == metrics.ScriptError:
-			return metrics.IterScriptError, id
-		case o.Failed(), o == metrics.ClientError:
-			return metrics.IterFailed, id
-		}
+	w.env.Begin(live.Session.saved)
+	w.pass = pass{
+		live: live, rows: live.Session.skipped, first: w.g.plan.FirstStep,
+		outcome: metrics.IterCompleted, failed: metrics.NoStep,
 	}
-	return metrics.IterCompleted, metrics.NoStep
+	w.do(ctx, &w.pass, w.g.plan.Do)
+	return &w.pass
 }
 
 // step performs one step and records each of its requests: one, or one for
 // each page of a listing. It returns the first outcome that is not ok.
 func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scenarios.Step, id uint16) metrics.Outcome {
 	w.record()
+	w.page = 0
 	params, err := step.Render(w.buf[:0], &w.env)
 	if err != nil {
 		return w.scriptError(live.Session, id, err)
@@ -248,6 +254,7 @@ func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scen
 	for reply, err := range mcp.Pages(ctx, call, req) {
 		o := w.finish(ctx, live, step, id, req.Timeout, reply, err)
 		w.record() // the next page may take long
+		w.page++
 		if o != metrics.OK {
 			outcome = o
 			break
@@ -297,7 +304,7 @@ func (w *worker) finish(
 		addMore(&s, reply, err)
 	}
 	w.check(&s, step, reply)
-	w.prev = s.End
+	w.prev, w.moved = s.End, true
 	w.keep(s)
 	if mcp.SessionLost(err) && w.once == nil && w.slot.Discard(ctx, live, err) {
 		w.g.endSession(live.Session, "lost", err)
@@ -308,7 +315,7 @@ func (w *worker) finish(
 // check fills the verdicts of the step's checks. On a request without an
 // answer each of them has failed, unevaluated.
 func (w *worker) check(s *metrics.Sample, step *scenarios.Step, reply mcp.Reply) {
-	if len(step.Checks) == 0 {
+	if !step.Looks() {
 		return
 	}
 	if !s.Outcome.Answered() {
@@ -318,7 +325,9 @@ func (w *worker) check(s *metrics.Sample, step *scenarios.Step, reply mcp.Reply)
 		return
 	}
 	w.evaluated = true
-	failed, err := step.Check(&w.env, scenarios.Response{Result: reply.Result, Elapsed: s.Service()})
+	failed, err := step.Check(&w.env, scenarios.Response{
+		Result: reply.Result, Elapsed: s.Service(), OK: s.Outcome == metrics.OK, Page: w.page,
+	})
 	if err != nil {
 		s.Outcome, s.Code = metrics.ScriptError, 0
 		s.ChecksFailed = 1<<len(step.Checks) - 1
@@ -335,13 +344,19 @@ func (w *worker) check(s *metrics.Sample, step *scenarios.Step, reply mcp.Reply)
 func (w *worker) sample(live *session, id uint16) metrics.Sample {
 	s := metrics.Sample{
 		Kind: metrics.KindStep, Group: w.g.index, Step: id, Session: live.number, Proto: live.proto,
-		Iteration: w.arrival.index, Seq: w.seq,
-	}
-	if w.seq < 1<<16-1 {
-		w.seq++
+		Iteration: w.arrival.index, Seq: w.next(),
 	}
 	live.requests.Add(1)
 	return s
+}
+
+// next numbers a request within its iteration.
+func (w *worker) next() uint16 {
+	n := w.seq
+	if w.seq < 1<<16-1 {
+		w.seq++
+	}
+	return n
 }
 
 // place sets the sample's offsets. The first request of an iteration has the
@@ -353,7 +368,7 @@ func (w *worker) place(s *metrics.Sample, t mcp.Timing) {
 	}
 	s.Start, s.FirstByte, s.End = t.Start-t0, t.FirstByte-t0, t.End-t0
 	s.Intended, s.Release = w.arrival.intended, w.arrival.released
-	if s.Seq > 0 && s.Intended != metrics.NoOffset {
+	if w.moved && s.Intended != metrics.NoOffset {
 		s.Intended, s.Release = w.prev, s.Start
 	}
 	s.Phase = w.g.runner.phase(phaseAt(s))
@@ -376,6 +391,7 @@ func (w *worker) scriptError(live *session, id uint16, err error) metrics.Outcom
 	if n := len(w.g.runner.plan.Catalog.Steps[id].Checks); n > 0 {
 		s.ChecksFailed = 1<<n - 1
 	}
+	w.prev, w.moved = s.End, true
 	w.keep(s)
 	return metrics.ScriptError
 }

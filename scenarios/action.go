@@ -218,6 +218,9 @@ func (a *Action) Again(e *Env, l *Loop) (more bool, err error) {
 	return more && err == nil, err
 }
 
+// Stop sets back what Again has set, when a turn is not brought to its end.
+func (a *Action) Stop(e *Env, l *Loop) { e.repeat, e.salt = l.outer, l.salt }
+
 // turnsOf is how many turns a repeat has, -1 when only its condition ends it.
 func (a *Action) turnsOf(e *Env) (int, error) {
 	if a.count == nil {
@@ -283,4 +286,13 @@ func (a *argument) evaluate(r *script.Runner) (any, error) {
 	var v any
 	err = json.Unmarshal(text, &v)
 	return v, err
+}
+
+// InOrder returns the actions that perform each of the steps, one after the other.
+func InOrder(steps []*Step) []*Action {
+	out := make([]*Action, len(steps))
+	for i, s := range steps {
+		out[i] = &Action{Step: s, Row: i, place: i, share: 1}
+	}
+	return out
 }
