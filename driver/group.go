@@ -109,6 +109,7 @@ func (g *group) run(work, soft context.Context) error {
 	for i, slot := range g.pool.Slots() {
 		for j := range each {
 			w := newWorker(g, slot, &g.tallies[i*each+j], giveUp)
+			w.endLoad = endSoft
 			if !g.plan.Open {
 				workers.Go(func() { w.loop(work, soft, dial, usedUp) })
 				continue

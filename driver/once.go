@@ -56,6 +56,9 @@ func (g *group) runOnce(ctx context.Context, s *session, slot int, do part) erro
 		Seed: g.runner.plan.Seed, Group: int(g.index), Session: slot, Iteration: uint64(slot), //nolint:gosec // a place
 		Protocol: string(s.version),
 	}
+	if err := g.plan.SessionFeeds.Fill(ctx, &w.env, uint64(slot)); err != nil { //nolint:gosec // a place
+		return &onceError{step: "data", outcome: metrics.ScriptError, message: mask(err.Error())}
+	}
 	w.env.Begin(s.saved)
 	p := pass{
 		live: &pool.Live[*session]{Session: s}, rows: lacking(do.steps, s.Info()), first: do.first,

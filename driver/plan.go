@@ -58,6 +58,8 @@ type GroupPlan struct {
 	RenewAfter     int64  // iterations after which a session is replaced; 0: never
 	Pacer          string // of an open load: PacerEconomical (also "") or PacerPrecise
 	Dial           Dial
+	Feeds          *scenarios.Feeds // rows for iterations; nil: none
+	SessionFeeds   *scenarios.Feeds // rows for what a session does once; nil: none
 }
 
 // NewPlan makes a plan of a program. dial gives, for each group by its index,

@@ -47,6 +47,9 @@ type worker struct {
 	now time.Duration // when it began, and when it has ended
 
 	giveUp context.CancelCauseFunc // ends the group's load, see group.dialFailed
+	// endLoad ends it in order, as the end of its schedule does.
+	endLoad context.CancelCauseFunc
+	badRow  error // of the iteration: a row that cannot be read
 }
 
 func newWorker(g *group, slot *pool.Slot[*session], did *tally, giveUp context.CancelCauseFunc) *worker {
@@ -77,12 +80,15 @@ func (w *worker) loop(work, soft, dial context.Context, usedUp func()) {
 		if !ok {
 			return
 		}
-		if live != last || w.g.plan.Think > 0 {
+		if !w.feed(work, index) {
+			return
+		}
+		if live != last || !w.g.plan.Think.IsZero() {
 			w.now = w.g.runner.now() // else it is the end of the iteration before
 			last = live
 		}
 		w.iterate(work, arrival{index: index, intended: metrics.NoOffset, released: metrics.NoOffset}, live)
-		pause := w.g.plan.Think
+		pause := w.g.plan.ThinkTime(&w.env)
 		if w.seq == 0 {
 			pause = max(pause, idlePause)
 		}
@@ -118,9 +124,27 @@ func (w *worker) serveArrivals(work, feed context.Context, ready func()) {
 			w.g.neverStarted(a, unserved(work))
 			return
 		}
+		if !w.feed(work, a.index) {
+			w.g.neverStarted(a, metrics.IterInterrupted)
+			continue
+		}
 		w.now = w.g.runner.now()
 		w.iterate(work, a, live)
 	}
+}
+
+// feed takes the rows of an iteration. When there are none left the group's load
+// ends, and it reports false.
+func (w *worker) feed(ctx context.Context, index uint64) bool {
+	if w.g.plan.Feeds == nil {
+		return true
+	}
+	w.badRow = w.g.plan.Feeds.Fill(ctx, &w.env, index)
+	if errors.Is(w.badRow, scenarios.ErrDataEnd) || w.badRow != nil && ctx.Err() != nil {
+		w.endLoad(errScheduleEnd)
+		return false
+	}
+	return true
 }
 
 // session returns the slot's session, dialled if need be, again and again with
@@ -217,6 +241,11 @@ func (w *worker) replay(ctx context.Context, live *pool.Live[*session]) *pass {
 	w.pass = pass{
 		live: live, rows: live.Session.skipped, first: w.g.plan.FirstStep,
 		outcome: metrics.IterCompleted, failed: metrics.NoStep,
+	}
+	if w.badRow != nil {
+		w.pass.failed, w.pass.outcome = w.pass.first, metrics.IterScriptError
+		w.scriptError(live.Session, w.pass.first, w.badRow)
+		return &w.pass
 	}
 	w.do(ctx, &w.pass, w.g.plan.Do)
 	return &w.pass

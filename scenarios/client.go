@@ -97,7 +97,7 @@ func (c *compiler) client() Client {
 		if e.Action != "" {
 			out.action = e.Action
 		}
-		out.userDelay = spreadOf(e.Delay)
+		out.userDelay = c.spread(e.Delay, e.Path+".delay")
 		if n := e.Content.Node; n != nil {
 			if out.action != defaultAction {
 				c.fault(e.Node.Key("content"), e.Path+".content", "content does not go with action: %s, which sends none", out.action)
@@ -135,7 +135,7 @@ func (c *compiler) sampling(s *grammar.Sampling, out *Client) *paramsTemplate {
 		}
 	}
 	b.raw("}")
-	out.aiDelay = spreadOf(s.Delay)
+	out.aiDelay = c.spread(s.Delay, s.Path+".delay")
 	said := b.finish(placeClient + 1)
 	return &said
 }

@@ -97,6 +97,7 @@ func (c *compiler) program() *Program {
 		ConnectTimeout: c.limit(f.Limits.Place, "connect_timeout", f.Limits.ConnectTimeout, defaultConnectTimeout),
 	}
 	p.Unsupported = slices.Clone(c.later)
+	c.data()
 	c.servers()
 	p.Client = c.client()
 	flows := c.flows()

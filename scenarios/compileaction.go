@@ -86,7 +86,7 @@ func (p *partCompiler) here() *scope {
 func (p *partCompiler) fill(a *Action, s *grammar.Step) bool {
 	switch {
 	case s.ThinkStep != nil:
-		a.Kind, a.think = ActThink, spreadOf(*s.ThinkStep)
+		a.Kind, a.think = ActThink, p.spread(*s.ThinkStep, s.Path+".think")
 	case s.Random != nil:
 		a.Kind = ActRandom
 		return p.random(a, s)
@@ -102,7 +102,7 @@ func (p *partCompiler) fill(a *Action, s *grammar.Step) bool {
 	case s.Connect != nil:
 		a.Kind = ActConnect
 		if p.place > placeBefore+1 && p.once || p.beside {
-			p.fault(s.Node.Key("connect"), s.Path+".connect", "in before, connect stands first: a session is opened once; in after and in parallel it has no sense")
+			p.fault(s.Node.Key("connect"), s.Path+".connect", "in before, connect stands first: a session is opened once; in after and in parallel it makes no sense")
 		}
 		return !p.once
 	case s.Disconnect != nil:

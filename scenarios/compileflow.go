@@ -17,6 +17,7 @@ const (
 	placeBefore = 1 << 16
 	placeAfter  = 2 << 16
 	placeClient = 3 << 16
+	placeThink  = 4 << 16
 )
 
 // compiled is a step with what it was made of.
@@ -90,7 +91,7 @@ func (c *compiler) calledFlows() map[string]bool {
 // flow compiles a flow that a group may run.
 func (c *compiler) flow(name string, f *grammar.Flow) Flow {
 	out := Flow{Name: name}
-	feeders := map[string]bool{}
+	feeders, once := map[string]bool{}, map[string]bool{}
 	lists := [][]*grammar.Step{f.Before, f.Steps, f.After}
 	saved := c.savedBy(map[string]bool{}, lists...)
 	var parts [3]*partCompiler
@@ -98,6 +99,7 @@ func (c *compiler) flow(name string, f *grammar.Flow) Flow {
 	for i, place := range []int{placeBefore, 0, placeAfter} {
 		s := &scope{saved: saved, args: &argUses{}, columns: c.columns, feeds: func(feeder string) { feeders[feeder] = true }}
 		if place != 0 {
+			s.feeds = func(feeder string) { once[feeder] = true }
 			s = s.without(onceOnly)
 		}
 		parts[i] = &partCompiler{compiler: c, scope: s, place: place, once: place != 0, called: map[string][]*Action{}, stack: []string{name}}
@@ -111,7 +113,7 @@ func (c *compiler) flow(name string, f *grammar.Flow) Flow {
 	c.subscriptions(parts[0].rows, parts[1].rows, parts[2].rows)
 	out.Before, out.Steps, out.After = plain(parts[0].rows), plain(parts[1].rows), plain(parts[2].rows)
 	out.DoBefore, out.Do, out.DoAfter = actions[0], actions[1], actions[2]
-	out.Feeders = sortedKeys(feeders)
+	out.feeders, out.feedersOnce = sortedKeys(feeders), sortedKeys(once)
 	if len(out.Steps) == 0 && len(f.Steps) > 0 && c.complete() {
 		c.fault(f.Node.Key("steps"), f.Path+".steps", "no step of flow %q makes a request", name)
 	}
@@ -151,7 +153,7 @@ func (c *compiler) step(s *grammar.Step, place int, at *scope) *Step {
 		IdleTimeout: c.limit(s.Place, "idle_timeout", s.IdleTimeout, 0),
 	}
 	if s.Cancel != nil && s.Cancel.After.Node != nil {
-		after := spreadOf(s.Cancel.After)
+		after := c.spread(s.Cancel.After, s.Cancel.Path+".after")
 		out.cancel = &after
 		if s.Cancel.After.Zero {
 			c.fault(s.Cancel.After.Node, s.Cancel.Path+".after", "must be more than 0")

@@ -66,7 +66,7 @@ func (c *compiler) group(name string, g *grammar.Group, flows []string) Group {
 		return out
 	}
 	out.Sessions = max(g.Sessions.Count, 1)
-	out.Think = g.Think.D
+	out.Think = c.spread(g.Think, g.Path+".think")
 	c.size(g, &out, "sessions")
 	for _, key := range []string{"max_sessions", "on_saturation", "queue_limit"} {
 		if n := g.Node.Key(key); n != nil {

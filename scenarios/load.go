@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +26,8 @@ type LoadOptions struct {
 	Dir string
 	// ReadFile reads the files that the scenario names; nil: os.ReadFile.
 	ReadFile func(name string) ([]byte, error)
+	// OpenFile opens the files of rows that the scenario names; nil: os.Open.
+	OpenFile func(name string) (fs.File, error)
 	// Input answers ${input:ID} of an editor's configuration when the
 	// environment has no MCPBENCH_INPUT_ID; nil: such an input is an error.
 	Input func(id string) (string, error)

@@ -40,7 +40,7 @@ func TestOverrideLoad(t *testing.T) {
 		{
 			"nothing",
 			scenarios.Overrides{},
-			scenarios.Group{Sessions: 4, Think: second, Duration: 30 * second},
+			scenarios.Group{Sessions: 4, Think: scenarios.Constant(second), Duration: 30 * second},
 			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Rate: 5, Duration: 10 * second},
 		},
 		{
@@ -58,25 +58,25 @@ func TestOverrideLoad(t *testing.T) {
 		{
 			"sessions",
 			scenarios.Overrides{Sessions: 9},
-			scenarios.Group{Sessions: 9, Think: second, Duration: 30 * second},
+			scenarios.Group{Sessions: 9, Think: scenarios.Constant(second), Duration: 30 * second},
 			scenarios.Group{Open: true, Sessions: 9, Process: "poisson", Rate: 5, Duration: 10 * second},
 		},
 		{
 			"iterations take away the time limit",
 			scenarios.Overrides{Iterations: 100},
-			scenarios.Group{Sessions: 4, Think: second, Iterations: 100},
+			scenarios.Group{Sessions: 4, Think: scenarios.Constant(second), Iterations: 100},
 			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Rate: 5, Iterations: 100},
 		},
 		{
 			"both limits",
 			scenarios.Overrides{Iterations: 100, Duration: 2 * second},
-			scenarios.Group{Sessions: 4, Think: second, Iterations: 100, Duration: 2 * second},
+			scenarios.Group{Sessions: 4, Think: scenarios.Constant(second), Iterations: 100, Duration: 2 * second},
 			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Rate: 5, Iterations: 100, Duration: 2 * second},
 		},
 		{
 			"in flight",
 			scenarios.Overrides{InFlight: 8},
-			scenarios.Group{Sessions: 4, Think: second, Duration: 30 * second, InFlight: 8},
+			scenarios.Group{Sessions: 4, Think: scenarios.Constant(second), Duration: 30 * second, InFlight: 8},
 			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Rate: 5, Duration: 10 * second, InFlight: 8},
 		},
 	} {

@@ -17,6 +17,7 @@ type Program struct {
 	Groups      []Group
 	Flows       []Flow
 	Client      Client
+	Feeders     []Feeder
 	Thresholds  []metrics.Threshold
 	Warmup      time.Duration
 	Grace       time.Duration // default 5s
@@ -49,6 +50,8 @@ type Server struct {
 	Env      []string // KEY=VALUE of the child, inherited ones included, sorted
 	Dir      string   // working directory of the child; "" is the current one
 	Protocol string   // pinned version, or ""
+
+	feeders []string // that headers read
 }
 
 // Header is one HTTP header whose value may hold ${{ session.index }} expressions.
@@ -64,7 +67,7 @@ type Group struct {
 	Flow         int // index into Program.Flows
 	Open         bool
 	Sessions     int           // closed: sessions; open: max_sessions
-	Think        time.Duration // closed: pause between iterations of a session
+	Think        Spread        // closed: pause between iterations of a session
 	Process      string        // open: constant or poisson
 	Rate         float64       // open: arrivals per second
 	DropWhenFull bool          // open: on_saturation: drop
@@ -84,8 +87,8 @@ type Flow struct {
 	Steps, Before, After []*Step
 	// Do, DoBefore and DoAfter say when each of them is performed.
 	Do, DoBefore, DoAfter []*Action
-	// Feeders are the names of those that the flow reads, sorted.
-	Feeders []string
+
+	feeders, feedersOnce []string // that are read in iterations, and once a session; sorted
 }
 
 // StepKind says what a step does.

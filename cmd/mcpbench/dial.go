@@ -23,6 +23,7 @@ type dialer struct {
 	group     int               // index into the program's groups
 	client    *scenarios.Client // nil declares nothing
 	params    *mcp.ParamHeaders // shared by all who dial this server
+	feeds     *scenarios.Feeds  // rows for the headers; nil: none
 	failed    error             // why it is not known what the server speaks
 	sse       atomic.Bool       // the server was found to speak only HTTP+SSE
 }
@@ -36,7 +37,7 @@ func (d *dialer) dial(ctx context.Context, slot int, o mcp.Options) (driver.Sess
 	if d.failed != nil {
 		return nil, d.failed
 	}
-	transport, fallback, err := d.transport(slot)
+	transport, fallback, err := d.transport(ctx, slot)
 	if err != nil {
 		return nil, err
 	}
@@ -59,13 +60,16 @@ func (d *dialer) dial(ctx context.Context, slot int, o mcp.Options) (driver.Sess
 
 // transport returns the way to the server, and what may take its place when the
 // server refuses it; nil when nothing may.
-func (d *dialer) transport(slot int) (transport, fallback mcp.Transport, err error) {
+func (d *dialer) transport(ctx context.Context, slot int) (transport, fallback mcp.Transport, err error) {
 	s := d.server
 	if s.Transport == "stdio" {
 		return &mcp.Stdio{Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir}, nil, nil
 	}
 	header := http.Header{}
 	env := &scenarios.Env{Seed: d.seed, Session: slot, Protocol: s.Protocol}
+	if err := d.feeds.Fill(ctx, env, uint64(slot)); err != nil { //nolint:gosec // a place in a group
+		return nil, nil, fmt.Errorf("headers of server %s: %w", s.Name, err)
+	}
 	for _, h := range s.Headers {
 		value, err := h.Value.Render(env)
 		if err != nil {

@@ -171,22 +171,27 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 		return either(number("1"), variable)
 	case reflect.TypeFor[grammar.Weight]():
 		return either(number("1e9"), variable)
-	case reflect.TypeFor[grammar.Think]():
-		later := []any{"constant", duration}
-		for _, name := range []string{"uniform", "exponential", "normal", "lognormal", "pareto", "empirical", "max"} {
-			later = append(later, name, anything())
-		}
-		return either(duration, object("", later...))
 	case reflect.TypeFor[grammar.Spread]():
-		two := uint64(2)
-		pair := &jsonschema.Schema{Type: "array", Items: clone(duration), MinItems: &two, MaxItems: &two}
-		members := []any{"constant", duration, "uniform", pair, "exponential", duration, "max", duration}
-		for _, name := range []string{"normal", "lognormal", "pareto", "empirical"} {
-			members = append(members, name, anything())
-		}
-		return either(duration, object("", members...))
+		return spread()
 	}
 	return nil
+}
+
+// spread is a duration or a distribution of them.
+func spread() *jsonschema.Schema {
+	two := uint64(2)
+	pair := &jsonschema.Schema{Type: "array", Items: clone(duration), MinItems: &two, MaxItems: &two}
+	percentiles := &jsonschema.Schema{
+		Type: "object", MinProperties: &two, MaxProperties: &two, AdditionalProperties: jsonschema.FalseSchema,
+		PatternProperties: map[string]*jsonschema.Schema{`^p[0-9]+(\.[0-9]+)?$`: clone(duration)},
+	}
+	return either(duration, object("",
+		"constant", duration, "uniform", pair, "exponential", duration,
+		"normal", object("mean", "mean", duration, "sd", duration), "lognormal", percentiles,
+		"pareto", object("scale", "scale", duration, "shape", number("1e9")),
+		"empirical", object("file", "file", text, "column", text),
+		"min", duration, "max", duration,
+	))
 }
 
 func clone(s *jsonschema.Schema) *jsonschema.Schema {

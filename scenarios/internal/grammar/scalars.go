@@ -60,9 +60,6 @@ type Threshold struct {
 // Warmup is a duration, written also as {duration: D}.
 type Warmup Duration
 
-// Think is a pause: a duration, written also as {constant: D}.
-type Think Duration
-
 // Sessions is a number, written also as {count: N}.
 type Sessions struct {
 	Count int
@@ -210,29 +207,6 @@ func (v *Warmup) decode(d *decoder, n *syntax.Node, path string) {
 	}
 	d.value(n, path, &long)
 	*v = Warmup(long.Duration)
-}
-
-func (v *Think) decode(d *decoder, n *syntax.Node, path string) {
-	if n.Kind != syntax.Map {
-		(*Duration)(v).decode(d, n, path)
-		return
-	}
-	var long struct {
-		Place
-		Constant    Duration `json:"constant"`
-		Uniform     Later    `json:"uniform"`
-		Exponential Later    `json:"exponential"`
-		Normal      Later    `json:"normal"`
-		Lognormal   Later    `json:"lognormal"`
-		Pareto      Later    `json:"pareto"`
-		Empirical   Later    `json:"empirical"`
-		Max         Later    `json:"max"`
-	}
-	d.value(n, path, &long)
-	if len(n.Pairs) == 0 {
-		d.fault(n, path, "wants a duration, e.g. 100ms, or a distribution")
-	}
-	*v = Think(long.Constant)
 }
 
 func (v *Sessions) decode(d *decoder, n *syntax.Node, path string) {

@@ -31,7 +31,7 @@ type File struct {
 	// Client says what the simulated client declares and how it answers the server.
 	Client Client `json:"client"`
 	// Data names the files that feed rows into expressions.
-	Data Later `json:"data"`
+	Data map[string]*Feeder `json:"data"`
 	// Vars are constants for expressions: vars.NAME. The --var flag replaces one.
 	Vars map[string]Value `json:"vars"`
 	// Limits bound what one request may take.
@@ -136,7 +136,7 @@ type Group struct {
 	// SessionLife ends and renews sessions.
 	SessionLife Later `json:"session_life"`
 	// Think is the pause of a session between two iterations.
-	Think Think `json:"think" jsonschema:"default=0s"`
+	Think Spread `json:"think" jsonschema:"default=0s"`
 	// InFlight is how many requests one session may have in flight.
 	InFlight int `json:"in_flight" jsonschema:"minimum=1,default=1"`
 	// Arrivals of an open load: iterations start at their own times.
