@@ -113,7 +113,7 @@ func (c *compiler) flow(name string, f *grammar.Flow) Flow {
 	c.subscriptions(parts[0].rows, parts[1].rows, parts[2].rows)
 	out.Before, out.Steps, out.After = plain(parts[0].rows), plain(parts[1].rows), plain(parts[2].rows)
 	out.DoBefore, out.Do, out.DoAfter = actions[0], actions[1], actions[2]
-	out.feeders, out.feedersOnce = sortedKeys(feeders), sortedKeys(once)
+	out.Feeders, out.FeedersOnce = sortedKeys(feeders), sortedKeys(once)
 	if len(out.Steps) == 0 && len(f.Steps) > 0 && c.complete() {
 		c.fault(f.Node.Key("steps"), f.Path+".steps", "no step of flow %q makes a request", name)
 	}

@@ -173,7 +173,7 @@ func (c *compiler) headers(s *grammar.Server, of *Server) []Header {
 		for _, f := range faults {
 			c.scriptFault(value, path, f)
 		}
-		feeders := &scope{columns: c.columns, feeds: func(feeder string) { of.feeders = append(of.feeders, feeder) }}
+		feeders := &scope{columns: c.columns, feeds: func(feeder string) { of.Feeders = append(of.Feeders, feeder) }}
 		for _, p := range parts {
 			if p.Expr != nil {
 				c.known(p.Expr, value, max(strings.Index(value.Text, p.Source), 0), path, feeders)

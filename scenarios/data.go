@@ -35,7 +35,7 @@ var ErrDataEnd = feed.ErrEnd
 // there are none. Random rows depend on the seed and the group. ctx bounds the
 // opening, which for picks by chance goes through the file once.
 func (p *Program) OpenFeeds(ctx context.Context, group int, seed uint64, once bool) (*Feeds, error) {
-	names := p.feeders(group, once)
+	names := p.readBy(group, once)
 	if len(names) == 0 {
 		return nil, nil //nolint:nilnil // as said
 	}
@@ -55,12 +55,12 @@ func (p *Program) OpenFeeds(ctx context.Context, group int, seed uint64, once bo
 }
 
 // feeders are the names of those that a group reads.
-func (p *Program) feeders(group int, once bool) []string {
+func (p *Program) readBy(group int, once bool) []string {
 	g := &p.Groups[group]
 	if !once {
-		return p.Flows[g.Flow].feeders
+		return p.Flows[g.Flow].Feeders
 	}
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.Flows[g.Flow].feedersOnce, p.Servers[g.Server].feeders))))
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.Flows[g.Flow].FeedersOnce, p.Servers[g.Server].Feeders))))
 }
 
 // shard keeps groups apart that share a feeder whose rows are unique.
@@ -71,7 +71,7 @@ func (p *Program) shard(feeder string, group int, once bool) feed.Shard {
 	}
 	var s feed.Shard
 	for g := range p.Groups {
-		if !slices.Contains(p.feeders(g, once), feeder) {
+		if !slices.Contains(p.readBy(g, once), feeder) {
 			continue
 		}
 		if g == group {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"mcpbench/scenarios"
 )
@@ -84,7 +85,7 @@ func TestOverrideLoad(t *testing.T) {
 			p := overridden(t, twoGroups, tt.o)
 			tt.closed.Name, tt.open.Name = "closed", "open"
 			tt.closed.InFlight, tt.open.InFlight = max(tt.closed.InFlight, 1), max(tt.open.InFlight, 1)
-			if diff := cmp.Diff([]scenarios.Group{tt.closed, tt.open}, p.Groups); diff != "" {
+			if diff := cmp.Diff([]scenarios.Group{tt.closed, tt.open}, p.Groups, cmpopts.IgnoreFields(scenarios.Group{}, "OnError")); diff != "" {
 				t.Errorf("groups (-want +got):\n%s", diff)
 			}
 		})
@@ -224,10 +225,12 @@ func TestSettings(t *testing.T) {
 		"load.groups.closed.in_flight = 1 (default)",
 		"load.groups.closed.on_saturation = queue (default)",
 		"load.groups.closed.queue_limit = 0 (default)",
+		"load.groups.closed.on_error = next_iteration (default)",
 		"load.groups.closed.arrivals.process = constant (default)",
 		"load.groups.open.in_flight = 1 (default)",
 		"load.groups.open.on_saturation = queue (default)",
 		"load.groups.open.queue_limit = 0 (default)",
+		"load.groups.open.on_error = next_iteration (default)",
 		"load.groups.open.duration = 10s (default)",
 		"output.dir = results (default)",
 	}

@@ -51,7 +51,7 @@ type Server struct {
 	Dir      string   // working directory of the child; "" is the current one
 	Protocol string   // pinned version, or ""
 
-	feeders []string // that headers read
+	Feeders []string // that headers read
 }
 
 // Header is one HTTP header whose value may hold ${{ session.index }} expressions.
@@ -88,7 +88,9 @@ type Flow struct {
 	// Do, DoBefore and DoAfter say when each of them is performed.
 	Do, DoBefore, DoAfter []*Action
 
-	feeders, feedersOnce []string // that are read in iterations, and once a session; sorted
+	// Feeders are those that are read in iterations, FeedersOnce those that are read
+	// once a session; sorted.
+	Feeders, FeedersOnce []string
 }
 
 // StepKind says what a step does.

@@ -115,7 +115,9 @@ func (s *Step) CancelAfter(env *Env) time.Duration {
 func (s *Step) Cancels() bool { return s.cancel != nil }
 
 // ThinkTime is the pause of a session after an iteration.
-func (g *Group) ThinkTime(env *Env) time.Duration { return g.Think.Draw(env.stream(placeThink, forThink)) }
+func (g *Group) ThinkTime(env *Env) time.Duration {
+	return g.Think.Draw(env.stream(placeThink, forThink))
+}
 
 // Constant is always d, which must not be negative.
 func Constant(d time.Duration) Spread {

@@ -93,7 +93,13 @@ func (e *execution) found(ctx context.Context, s *scenarios.Server, log *zap.Log
 
 func (e *execution) probe(ctx context.Context, s *scenarios.Server, log *zap.Logger) (mcp.Decision, error) {
 	dialer := &dialer{server: s, seed: e.flags.seed, engine: mcp.Engine(e.flags.engine)}
-	transport, fallback, err := dialer.transport(0)
+	for i := range e.program.Groups {
+		if &e.program.Servers[e.program.Groups[i].Server] == s {
+			dialer.feeds = e.plan.Groups[i].SessionFeeds
+			break
+		}
+	}
+	transport, fallback, err := dialer.transport(ctx, 0)
 	if err != nil {
 		return mcp.Decision{}, err
 	}

@@ -96,7 +96,7 @@ func (e *execution) measure(ctx context.Context, screen *screen) error {
 		}
 	}
 	e.throttled = screen.throttle.share()
-	return e.report(errors.Join(err, e.closeLogs()), counted)
+	return e.report(errors.Join(err, e.closeLogs(), e.closeFeeds()), counted)
 }
 
 // watch has what goes on beside the results kept: the frames of --frames, and
@@ -171,6 +171,9 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	if err != nil {
 		return err
 	}
+	if err := e.openFeeds(ctx); err != nil {
+		return err
+	}
 	e.watch()
 	if err := e.frames.start(e.scenario.Masker()); err != nil {
 		return err
@@ -242,6 +245,33 @@ func (e *execution) newRunFile() *output.RunFile {
 		f.Thresholds = append(f.Thresholds, metrics.ThresholdResult{Expr: t.Expr})
 	}
 	return f
+}
+
+// openFeeds opens the sources of rows.
+func (e *execution) openFeeds(ctx context.Context) error {
+	for i := range e.plan.Groups {
+		g := &e.plan.Groups[i]
+		var err error
+		if g.Feeds, err = e.program.OpenFeeds(ctx, i, e.flags.seed, false); err != nil {
+			return err
+		}
+		if g.SessionFeeds, err = e.program.OpenFeeds(ctx, i, e.flags.seed, true); err != nil {
+			return err
+		}
+		e.dialers[i].feeds = g.SessionFeeds
+	}
+	return nil
+}
+
+// closeFeeds releases them. No iteration runs any more.
+func (e *execution) closeFeeds() error {
+	var errs []error
+	if e.plan != nil {
+		for i := range e.plan.Groups {
+			errs = append(errs, e.plan.Groups[i].Feeds.Close(), e.plan.Groups[i].SessionFeeds.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // closeSessions ends the sessions within a bound. After a second signal they

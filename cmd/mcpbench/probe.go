@@ -91,7 +91,7 @@ func (a *aim) open(ctx context.Context, t *targetFlags, d *dialer, o mcp.Options
 		return nil, failure("%w", err)
 	}
 	d.server = a.server
-	transport, fallback, err := d.transport(0)
+	transport, fallback, err := d.transport(ctx, 0)
 	if err != nil {
 		return nil, usage("%w", errors.Join(err, target.discard()))
 	}

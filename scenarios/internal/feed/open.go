@@ -49,7 +49,7 @@ func Open(ctx context.Context, s Spec) (*Feed, error) {
 }
 
 func open(ctx context.Context, s Spec) (*Feed, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
 	if s.Memory == 0 {
@@ -83,8 +83,8 @@ func (s *Spec) recycles() bool {
 	return s.Pick != Unique && s.inOrder() && s.OnEnd != Stop
 }
 
-// check finds what does not go together.
-func (s *Spec) check() error {
+// Check finds what does not go together.
+func (s *Spec) Check() error {
 	switch {
 	case (s.File == "") == (s.Rows == nil):
 		return errors.New("give either a file or rows")
