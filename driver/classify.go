@@ -73,6 +73,11 @@ func classifyTransport(err error) (metrics.Outcome, int32, bool) {
 	if errors.Is(err, errNotCome) {
 		return metrics.Timeout, TimeoutWait, true
 	}
+	if errors.Is(err, mcp.ErrSubscriptionEnded) {
+		// The server may end it (specification 2026-07-28, subscriptions/listen),
+		// but what a step waited for was on a stream that is not there any more.
+		return metrics.TransportError, int32(mcp.ClassEnded), true
+	}
 	transport, isTransport := errors.AsType[*mcp.TransportError](err)
 	if isTransport && transport.ClientFault() {
 		return metrics.ClientError, int32(transport.Class()), true

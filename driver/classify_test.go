@@ -51,7 +51,8 @@ func TestClassify(t *testing.T) {
 		{"a silence", t.Context(), mcp.Reply{}, &mcp.TimeoutError{Limit: mcp.TimeoutIdle}, metrics.Timeout, int32(mcp.TimeoutIdle)},
 		{"an answer of ours that failed", t.Context(), mcp.Reply{}, &mcp.AnswerError{Method: "roots/list", Err: errors.New("?")}, metrics.ScriptError, 0},
 		{"an answer of ours that the run cut", ended, mcp.Reply{}, &mcp.AnswerError{Method: "roots/list", Err: over}, metrics.Interrupted, 0},
-		{"a subscription that ended", t.Context(), mcp.Reply{}, mcp.ErrSubscriptionEnded, metrics.TransportError, 0},
+		{"a subscription that ended", t.Context(), mcp.Reply{}, fmt.Errorf("wait: %w", mcp.ErrSubscriptionEnded), metrics.TransportError, int32(mcp.ClassEnded)},
+		{"a subscription that ended with the run", ended, mcp.Reply{}, over, metrics.Interrupted, 0},
 		{"version", t.Context(), mcp.Reply{}, &mcp.VersionError{}, metrics.ProtocolError, 0},
 		{"anything else", t.Context(), mcp.Reply{}, errors.New("?"), metrics.TransportError, 0},
 	} {

@@ -232,3 +232,34 @@ func TestARunWhoseResultsCannotBeWrittenEndsEarly(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitOnASubscriptionThatTheServerEnded: after the one update that came the
+// server ends the subscription in order, 250 ms after its begin. The waits then
+// fail at once, and the session goes on.
+func TestWaitOnASubscriptionThatTheServerEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{
+			version: mcp.V20260728, endsAfter: 250 * ms,
+			news: func(f mcp.Filter) []mcp.Notification { return updates(1)[:min(1, len(f.Resources))] },
+		}
+		got := play(t.Context(), t, p, `
+load: {groups: {g: {iterations: 3}}}
+flows:
+  f:
+    before: [{subscribe: {uris: ["a:x"]}, as: news}]
+    steps: [{id: w, wait_for: {notification: resources/updated, from: news, timeout: 3s}}]
+`)
+		wantCounts(t, "requests", got.requests(), map[string]int{"ok": 2, "transport_error": 2}) // subscribe is one
+		wantCounts(t, "iterations", got.iterations(), map[string]int{"completed": 1, "failed": 2})
+		rows := got.step("w")
+		for i, service := range []time.Duration{100 * ms, 150 * ms, 0} {
+			s := rows[i]
+			if s.Service() != service || i > 0 && (s.Code != int32(mcp.ClassEnded) || s.Extra.Message != "the server ended the subscription") {
+				t.Errorf("wait %d: service time %v, want %v; code %d, extra %+v", i, s.Service(), service, s.Code, s.Extra)
+			}
+		}
+		if len(p.sessions) != 1 {
+			t.Errorf("%d sessions, want 1", len(p.sessions))
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package driver_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,10 @@ type peer struct {
 	transport string      // "": http
 	call      func(ctx context.Context, c *peerSession, req mcp.Request) (mcp.Reply, error)
 	subscribe func(ctx context.Context, c *peerSession, f mcp.Filter) (mcp.Reply, error)
-	notify    func(ctx context.Context, method string, params []byte) error
+	// unsubscribe is called for each request of a subscription's end.
+	unsubscribe func(ctx context.Context, c *peerSession, f mcp.Filter) (mcp.Reply, error)
+	endsAfter   time.Duration // a subscription is ended by the server; 0 is never
+	notify      func(ctx context.Context, method string, params []byte) error
 	// news gives, for a subscription or the session itself, what comes and when
 	// since it began.
 	news func(f mcp.Filter) []mcp.Notification
@@ -98,16 +102,34 @@ func (c *peerSession) Notify(ctx context.Context, method string, params []byte) 
 	return c.notify(ctx, method, params)
 }
 
-func (c *peerSession) Subscribe(ctx context.Context, f mcp.Filter) (driver.Subscription, mcp.Reply, error) {
+func (c *peerSession) SubscribeEach(ctx context.Context, f mcp.Filter, each func(mcp.Reply, error)) (driver.Subscription, error) {
 	c.note("subscribe %v %v %v %v", f.Resources, f.ToolsListChanged, f.PromptsListChanged, f.ResourcesListChanged)
-	reply := c.reply(c.now())
-	if c.subscribe != nil {
+	for _, one := range c.requests(f) {
+		reply := c.reply(c.now())
 		var err error
-		if reply, err = c.subscribe(ctx, c, f); err != nil {
-			return nil, reply, err
+		if c.subscribe != nil {
+			reply, err = c.subscribe(ctx, c, one)
+		}
+		if reply.Rounds > 0 || err != nil {
+			each(reply, err)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	return c.newStream(f), reply, nil
+	return c.newStream(f), nil
+}
+
+// requests are those that a subscription takes: up to 2025-11-25 one for each resource.
+func (c *peerSession) requests(f mcp.Filter) []mcp.Filter {
+	if c.version == mcp.V20260728 || len(f.Resources) < 2 {
+		return []mcp.Filter{f}
+	}
+	var out []mcp.Filter
+	for _, uri := range f.Resources {
+		out = append(out, mcp.Filter{Resources: []string{uri}})
+	}
+	return out
 }
 
 // Await knows only what it was told to watch, as a real session does.
@@ -124,10 +146,13 @@ type stream struct {
 	mu   sync.Mutex
 	left []mcp.Notification
 	end  chan struct{}
+
+	began    time.Duration
+	requests []mcp.Filter
 }
 
 func (c *peerSession) newStream(f mcp.Filter) *stream {
-	s := &stream{c: c, end: make(chan struct{})}
+	s := &stream{c: c, end: make(chan struct{}), began: c.now(), requests: c.requests(f)}
 	if c.news != nil {
 		for _, n := range c.news(f) {
 			n.At += c.now()
@@ -157,7 +182,15 @@ func (s *stream) next(ctx context.Context, method string) (mcp.Notification, err
 		defer t.Stop()
 		arrival = t.C
 	}
+	var over <-chan time.Time // ended in order, with nothing left to take
+	if d := s.c.endsAfter; d > 0 && !found {
+		t := time.NewTimer(s.began + d - s.c.now())
+		defer t.Stop()
+		over = t.C
+	}
 	select {
+	case <-over:
+		return mcp.Notification{}, mcp.ErrSubscriptionEnded
 	case <-arrival:
 	case <-s.end:
 		return mcp.Notification{}, &mcp.TransportError{Op: "read", Err: errors.New("the subscription ended")}
@@ -175,10 +208,19 @@ func (s *stream) next(ctx context.Context, method string) (mcp.Notification, err
 	return n, nil
 }
 
-func (s *stream) Close(context.Context) (mcp.Reply, error) {
+func (s *stream) CloseEach(ctx context.Context, each func(mcp.Reply, error)) (failed error) {
 	s.c.note("unsubscribe")
 	close(s.end)
-	return s.c.reply(s.c.now()), nil
+	for _, one := range s.requests {
+		reply := s.c.reply(s.c.now())
+		var err error
+		if s.c.unsubscribe != nil {
+			reply, err = s.c.unsubscribe(ctx, s.c, one)
+		}
+		each(reply, err)
+		failed = cmp.Or(failed, err)
+	}
+	return failed
 }
 
 // played is what came of a scenario against a peer.

@@ -36,21 +36,29 @@ func (w *worker) listen(
 		defer w.did.inFlight.Add(-1)
 	}
 	began := time.Since(w.g.runner.base)
-	reply, err := w.perform(limited, s, step, &req)
-	var missing *missingError
-	switch {
-	case errors.As(err, &missing):
+	rows, outcome := 0, metrics.OK
+	row := func(reply mcp.Reply, err error) {
+		if ctx.Err() == nil && (errors.Is(err, errStepTimeout) || errors.Is(err, context.DeadlineExceeded)) {
+			err = timedOut(step)
+		}
+		if reply.Timing == (mcp.Timing{}) {
+			end := time.Since(w.g.runner.base)
+			reply.Timing = mcp.Timing{Start: began, FirstByte: end, End: end}
+		}
+		o := w.finish(ctx, live, step, id, req.Timeout, reply, err)
+		w.record() // the next request may take long
+		if rows++; outcome == metrics.OK {
+			outcome = o
+		}
+	}
+	err := w.perform(limited, s, step, &req, row)
+	if _, missing := errors.AsType[*missingError](err); missing {
 		return w.scriptError(s, id, err)
-	case err == nil && reply.Rounds == 0 && reply.BytesOut == 0 && step.Kind != scenarios.StepWait && step.Kind != scenarios.StepNotify:
-		return metrics.OK // nothing was asked of the server
-	case ctx.Err() == nil && (errors.Is(err, errStepTimeout) || errors.Is(err, context.DeadlineExceeded)):
-		err = timedOut(step)
 	}
-	if reply.Timing == (mcp.Timing{}) {
-		end := time.Since(w.g.runner.base)
-		reply.Timing = mcp.Timing{Start: began, FirstByte: end, End: end}
+	if err != nil && rows == 0 {
+		row(mcp.Reply{}, err)
 	}
-	return w.finish(ctx, live, step, id, req.Timeout, reply, err)
+	return outcome
 }
 
 // timedOut is the error of a step that ran out of its limit.
@@ -67,25 +75,33 @@ type missingError struct{ name string }
 // Error names the subscription.
 func (e *missingError) Error() string { return fmt.Sprintf("there is no subscription %q", e.name) }
 
-// perform does the step's own part. The Reply has no timing where nobody else
-// took it.
-func (w *worker) perform(ctx context.Context, s *session, step *scenarios.Step, req *mcp.Request) (mcp.Reply, error) {
+// perform does the step's own part, and calls row for each request of it, and for
+// a notification or a wait. The Reply has no timing where nobody else took it.
+func (w *worker) perform(ctx context.Context, s *session, step *scenarios.Step, req *mcp.Request, row func(mcp.Reply, error)) error {
 	switch step.Kind {
 	case scenarios.StepSubscribe:
-		return w.subscribe(ctx, s, step, req.Params)
+		return w.subscribe(ctx, s, step, req.Params, row)
 	case scenarios.StepUnsubscribe:
 		u := s.subs.find(w.owner(), step.Handle, true)
 		if u == nil {
-			return mcp.Reply{}, &missingError{step.Handle}
+			return &missingError{step.Handle}
 		}
-		return u.Close(ctx)
+		return u.CloseEach(ctx, row)
 	case scenarios.StepWait:
-		return w.wait(ctx, s, step)
+		reply, err := w.wait(ctx, s, step)
+		if err == nil {
+			row(reply, nil)
+		}
+		return err
 	case scenarios.StepNotify:
-		return mcp.Reply{}, s.listener.Notify(ctx, step.Method, req.Params)
+		err := s.listener.Notify(ctx, step.Method, req.Params)
+		if err == nil {
+			row(mcp.Reply{}, nil)
+		}
+		return err
 	case scenarios.StepRequest: // the caller's
 	}
-	return mcp.Reply{}, fmt.Errorf("step %s: unknown kind %d", step.ID, step.Kind)
+	return fmt.Errorf("step %s: unknown kind %d", step.ID, step.Kind)
 }
 
 // owner is whose the names are that the worker's steps give: those of steps
@@ -102,28 +118,28 @@ func (w *worker) owner() *worker {
 
 // subscribe starts a subscription and gives it its name. One that still had the
 // name is ended: its iteration is over, and no step asked for that.
-func (w *worker) subscribe(ctx context.Context, s *session, step *scenarios.Step, params []byte) (mcp.Reply, error) {
+func (w *worker) subscribe(ctx context.Context, s *session, step *scenarios.Step, params []byte, row func(mcp.Reply, error)) error {
 	var about struct {
 		URIs                      []string
 		Tools, Prompts, Resources bool
 	}
 	if err := json.Unmarshal(params, &about); err != nil { // of our own making
-		return mcp.Reply{}, fmt.Errorf("step %s: %w", step.ID, err)
+		return fmt.Errorf("step %s: %w", step.ID, err)
 	}
-	u, reply, err := s.listener.Subscribe(ctx, mcp.Filter{
+	u, err := s.listener.SubscribeEach(ctx, mcp.Filter{
 		Resources: about.URIs, ToolsListChanged: about.Tools, PromptsListChanged: about.Prompts, ResourcesListChanged: about.Resources,
-	})
+	}, row)
 	if err != nil {
-		return reply, err
+		return err
 	}
 	name := step.Handle
 	if name == "" {
 		name = "#" + step.ID // no name that a step can have
 	}
 	if old := s.subs.put(subscriptionKey{w.owner(), name}, u); old != nil {
-		_, _ = old.Close(ctx) // the session's end ends it at the latest
+		_ = old.CloseEach(ctx, func(mcp.Reply, error) {}) // the session's end ends it at the latest
 	}
-	return reply, nil
+	return nil
 }
 
 // wait waits for a notification. Its result, for checks, is the notification's
@@ -153,8 +169,20 @@ func (w *worker) wait(ctx context.Context, s *session, step *scenarios.Step) (mc
 	}, nil
 }
 
+// addHints puts the cache hints of a result into a sample, if it has any.
+func addHints(s *metrics.Sample, v mcp.Version, method string, result json.RawMessage) {
+	h, ok := v.CacheHints(method, result)
+	if !ok {
+		return
+	}
+	if s.Extra == nil {
+		s.Extra = &metrics.Extra{}
+	}
+	s.Extra.HasCache, s.Extra.CacheTTL, s.Extra.CacheScope = true, h.TTL, h.Scope
+}
+
 // addMore puts into a sample what only some requests have: when their progress
-// came, and when the server stopped after the request was cancelled.
+// came, how long each of several exchanges took, and when the server stopped after the request was cancelled.
 func addMore(s *metrics.Sample, reply mcp.Reply, err error) {
 	if s.Extra == nil {
 		s.Extra = &metrics.Extra{}
@@ -164,6 +192,11 @@ func addMore(s *metrics.Sample, reply mcp.Reply, err error) {
 		x.HasProgress = true
 		x.FirstProgress, x.LastProgress = m.First-reply.Timing.Start, m.Last-reply.Timing.Start
 		x.Gaps = m.Gaps
+	}
+	if m := reply.More; m != nil {
+		for _, trip := range m.Trips {
+			x.Rounds = append(x.Rounds, trip.End-trip.Start)
+		}
 	}
 	if c, ok := errors.AsType[*mcp.CancelledError](err); ok && c.Stopped > 0 {
 		x.HasCancelStop, x.CancelStop = true, c.Stopped-c.Sent

@@ -124,6 +124,11 @@ func (r *Runner) Anomalies() map[string]int64 {
 // ServerRequests returns what the servers asked of the clients so far, by method.
 func (r *Runner) ServerRequests() []metrics.ServerRequestSummary { return r.asked.Summary() }
 
+// Tallies returns what Anomalies and ServerRequests do. It may be called at any time.
+func (r *Runner) Tallies() metrics.Tallies {
+	return metrics.Tallies{Anomalies: r.Anomalies(), ServerRequests: r.ServerRequests()}
+}
+
 // MeasuredEnd returns the offset at which the load was to end by time, or at
 // which it was stopped; 0 when only iterations ended it. Valid after Run.
 func (r *Runner) MeasuredEnd() time.Duration {

@@ -14,16 +14,16 @@ type Listener interface {
 	// Await returns the oldest notification of that method that none took, or
 	// waits for one.
 	Await(ctx context.Context, method string) (mcp.Notification, error)
-	// Subscribe starts a subscription. The Reply is that of the last request that
-	// it took, without Rounds when it took none.
-	Subscribe(ctx context.Context, f mcp.Filter) (Subscription, mcp.Reply, error)
+	// SubscribeEach starts a subscription. each is told of each request that it takes,
+	// as it ends.
+	SubscribeEach(ctx context.Context, f mcp.Filter, each func(mcp.Reply, error)) (Subscription, error)
 }
 
 // Subscription is a running subscription, as *mcp.Subscription provides it.
 type Subscription interface {
 	// Next returns the oldest notification that none took, or waits for one.
 	Next(ctx context.Context) (mcp.Notification, error)
-	Close(ctx context.Context) (mcp.Reply, error)
+	CloseEach(ctx context.Context, each func(mcp.Reply, error)) error
 }
 
 // listenerOf returns what a session can do beyond requests, nil for nothing.
@@ -48,12 +48,12 @@ func (c client) Await(ctx context.Context, method string) (mcp.Notification, err
 	return c.session.Await(ctx, method)
 }
 
-func (c client) Subscribe(ctx context.Context, f mcp.Filter) (Subscription, mcp.Reply, error) {
-	u, reply, err := c.session.Subscribe(ctx, f)
+func (c client) SubscribeEach(ctx context.Context, f mcp.Filter, each func(mcp.Reply, error)) (Subscription, error) {
+	u, err := c.session.SubscribeEach(ctx, f, each)
 	if err != nil { // a nil *mcp.Subscription in the interface would not be nil
-		return nil, reply, err
+		return nil, err
 	}
-	return u, reply, nil
+	return u, nil
 }
 
 // subscriptions are those of one session. Safe for concurrent use.

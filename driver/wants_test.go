@@ -21,7 +21,7 @@ const ms = time.Millisecond
 func TestProgressIsTimedFromTheSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{call: func(ctx context.Context, c *peerSession, req mcp.Request) (mcp.Reply, error) {
-			if want := (mcp.Wants{Progress: true, IdleTimeout: 50 * ms}); req.Wants == nil || *req.Wants != want {
+			if want := (mcp.Wants{Progress: true, IdleTimeout: 50 * ms, LogLevel: "info"}); req.Wants == nil || *req.Wants != want {
 				return mcp.Reply{}, fmt.Errorf("wants %+v, not %+v", req.Wants, want)
 			}
 			start := c.now()
@@ -33,7 +33,7 @@ func TestProgressIsTimedFromTheSend(t *testing.T) {
 		}}
 		got := play(t.Context(), t, p, `
 load: {groups: {g: {iterations: 5}}}
-flows: {f: {steps: [{id: a, tools/call: {name: x}, progress: true, idle_timeout: 50ms}]}}
+flows: {f: {steps: [{id: a, tools/call: {name: x}, progress: true, idle_timeout: 50ms, log_level: info}]}}
 `)
 		if got.err != nil {
 			t.Fatal(got.err)
@@ -50,6 +50,35 @@ flows: {f: {steps: [{id: a, tools/call: {name: x}, progress: true, idle_timeout:
 			t.Errorf("summary: gap %+v, first progress %+v", step.Gap, step.FirstProgress)
 		}
 	})
+}
+
+// TestCacheHintsAreRecordedAndNotObeyed has lists that may be kept for a minute
+// and more: each is asked for all the same. A call has no hints, whatever it says.
+func TestCacheHintsAreRecordedAndNotObeyed(t *testing.T) {
+	for version, want := range map[mcp.Version]*metrics.CacheSummary{
+		mcp.V20260728: {Count: 4, TTLMin: 60_000, TTLMax: 60_003, Scopes: map[string]int64{"public": 2, "private": 2}},
+		mcp.V20251125: nil,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n := 0
+			p := &peer{version: version, call: func(_ context.Context, c *peerSession, req mcp.Request) (mcp.Reply, error) {
+				reply := c.reply(c.now())
+				scope := []string{"public", "private"}[n%2]
+				reply.Result = fmt.Appendf(nil, `{"tools":[],"content":[],"ttlMs":%d,"cacheScope":%q}`, 60_000+n, scope)
+				if req.Method == "tools/list" {
+					n++
+				}
+				return reply, nil
+			}}
+			got := play(t.Context(), t, p, "load: {groups: {g: {iterations: 4}}}\nflows: {f: {steps: [{id: l, tools/list: {}}, {id: c, tools/call: {name: x}}]}}\n")
+			if n != 4 {
+				t.Errorf("%s: %d lists were asked for, want 4", version, n)
+			}
+			if diff := cmp.Diff(want, got.summary.Steps[0].Cache); diff != "" || got.summary.Steps[1].Cache != nil {
+				t.Errorf("%s: of the call %+v, of the list (-want +got):\n%s", version, got.summary.Steps[1].Cache, diff)
+			}
+		})
+	}
 }
 
 // TestPlainCallsWantNothing keeps the measured path as it is.

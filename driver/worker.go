@@ -83,7 +83,7 @@ func (w *worker) loop(work, soft, dial context.Context, usedUp func()) {
 		if !w.feed(work, index) {
 			return
 		}
-		if live != last || !w.g.plan.Think.IsZero() {
+		if live != last || !w.g.plan.Think.IsZero() || w.g.plan.Feeds != nil {
 			w.now = w.g.runner.now() // else it is the end of the iteration before
 			last = live
 		}
@@ -271,8 +271,10 @@ func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scen
 	if step.Kind != scenarios.StepRequest {
 		return w.listen(ctx, live, step, id, req)
 	}
-	if step.Progress || step.Cancels() {
-		req.Wants = &mcp.Wants{Progress: step.Progress, IdleTimeout: step.IdleTimeout, CancelAfter: step.CancelAfter(&w.env)}
+	if step.Progress || step.LogLevel != "" || step.Cancels() {
+		req.Wants = &mcp.Wants{
+			Progress: step.Progress, IdleTimeout: step.IdleTimeout, LogLevel: step.LogLevel, CancelAfter: step.CancelAfter(&w.env),
+		}
 	}
 	call := counted{live.Session, &w.did.inFlight}
 	if !step.AllPages {
@@ -331,6 +333,9 @@ func (w *worker) finish(
 	}
 	if reply.More != nil || s.Outcome == metrics.Cancelled {
 		addMore(&s, reply, err)
+	}
+	if err == nil {
+		addHints(&s, live.Session.version, step.Method, reply.Result)
 	}
 	w.check(&s, step, reply)
 	w.prev, w.moved = s.End, true

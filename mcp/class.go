@@ -17,7 +17,7 @@ import (
 // values are only ever added at the end.
 type TransportClass int32
 
-// Transport classes. The last three are faults of this machine.
+// Transport classes. See ClientFault for those that are faults of this machine.
 const (
 	// ClassOther is a failure that fits no other class.
 	ClassOther TransportClass = iota + 1
@@ -49,6 +49,9 @@ const (
 	ClassPorts
 	// ClassMemory is a machine out of memory or buffers.
 	ClassMemory
+	// ClassEnded is a subscription that the server ended in order while something
+	// was still expected of it. It has no TransportError: ErrSubscriptionEnded.
+	ClassEnded
 
 	classEnd
 )
@@ -56,6 +59,7 @@ const (
 var classNames = [...]string{
 	"", "other", "refused", "reset", "eof", "stale", "dns", "tls", "unreachable", "pipe",
 	"net_timeout", "spawn", "closed", "descriptors", "ports", "memory",
+	"ended",
 }
 
 // String returns the class's name.

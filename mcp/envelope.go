@@ -19,6 +19,10 @@ const (
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
 )
 
+// metaLogLevel is the key of params._meta that asks for log messages about one
+// request (specification 2026-07-28, basic/index, _meta).
+const metaLogLevel = "io.modelcontextprotocol/logLevel"
+
 // envelope turns a Request into the JSON-RPC message of the negotiated version
 // and numbers requests from 1. Safe for concurrent use once setVersion returned.
 type envelope struct {

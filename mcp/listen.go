@@ -285,10 +285,10 @@ func (u *Subscription) tell(o opening) {
 
 // listen opens u by subscriptions/listen. The request goes on after the
 // acknowledgement, beside the callers, until u or the session is closed.
-func (s *Session) listen(ctx context.Context, u *Subscription) (Reply, error) {
+func (s *Session) listen(ctx context.Context, u *Subscription, each func(Reply, error)) error {
 	params, err := u.filter.listenParams()
 	if err != nil {
-		return s.noReply(), fmt.Errorf("subscriptions/listen: %w", err)
+		return fmt.Errorf("subscriptions/listen: %w", err)
 	}
 	u.opened, u.done = make(chan opening, 1), make(chan struct{})
 	u.cancel, err = s.post.run(ctx, func(life context.Context) {
@@ -296,19 +296,19 @@ func (s *Session) listen(ctx context.Context, u *Subscription) (Reply, error) {
 		u.box.end(u.keepListening(life, params))
 	})
 	if err != nil {
-		return s.noReply(), err
+		return err
 	}
 	stop := context.AfterFunc(ctx, func() { u.cancel(context.Cause(ctx)) })
 	o := <-u.opened // ctx ends it too
-	if stop() && o.err == nil {
-		return o.reply, nil
+	if !stop() || o.err != nil {
+		u.cancel(errUnsubscribed)
+		<-u.done
+		if o.err == nil {
+			o.err = gaveUp(ctx)
+		}
 	}
-	u.cancel(errUnsubscribed)
-	<-u.done
-	if o.err == nil {
-		o.err = gaveUp(ctx)
-	}
-	return o.reply, o.err
+	each(o.reply, o.err)
+	return o.err
 }
 
 // keepListening makes the request, and over HTTP makes it again when the stream

@@ -65,7 +65,7 @@ func plain(req *Request) bool {
 }
 
 // follow makes a tracker for a request that is not plain, before its message is
-// made, and puts the token that it needs into its Params. tell cancels it, see bounds.
+// made, and puts into its Params what it wants: a token, a log level. tell cancels it, see bounds.
 func (s *tokens) follow(req *Request, id int64, tell func()) (*tracker, error) {
 	w := req.Wants
 	if w == nil {
@@ -81,7 +81,14 @@ func (s *tokens) follow(req *Request, id int64, tell func()) (*tracker, error) {
 	if w.IdleTimeout > 0 || w.CancelAfter > 0 {
 		t.bounds = newBounds(w, req.Timeout, s.o.now(), tell)
 	}
-	token := lookup(lookup(req.Params, "_meta"), "progressToken")
+	var err error
+	meta := lookup(req.Params, "_meta")
+	if w.LogLevel != "" && s.env.current().RequestLogLevel && lookup(meta, metaLogLevel) == nil {
+		if req.Params, err = withMeta(req.Params, metaLogLevel, appendString(nil, w.LogLevel)); err != nil {
+			return nil, err
+		}
+	}
+	token := lookup(meta, "progressToken")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -90,8 +97,7 @@ func (s *tokens) follow(req *Request, id int64, tell func()) (*tracker, error) {
 	case w.Progress || w.IdleTimeout > 0: // without a token no progress would come
 		token = s.fresh(id)
 		t.key = string(token)
-		var err error
-		if req.Params, err = withToken(req.Params, token); err != nil {
+		if req.Params, err = withMeta(req.Params, "progressToken", token); err != nil {
 			return nil, err
 		}
 	}
@@ -113,9 +119,9 @@ func (s *tokens) fresh(id int64) []byte {
 	return token
 }
 
-// withToken returns params with the token in _meta.
-func withToken(params, token []byte) ([]byte, error) {
-	meta, err := setMember(nil, lookup(params, "_meta"), "progressToken", token)
+// withMeta returns params with a member of _meta set to the raw value.
+func withMeta(params []byte, key string, raw []byte) ([]byte, error) {
+	meta, err := setMember(nil, lookup(params, "_meta"), key, raw)
 	if err != nil {
 		return nil, errors.New("params._meta is not a JSON object")
 	}

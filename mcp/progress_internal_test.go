@@ -203,9 +203,9 @@ func progressOracle(token []byte) string {
 	return ""
 }
 
-// FuzzWithToken puts a token into arbitrary parameters: the result has it, and all
+// FuzzWithMeta puts a token into arbitrary parameters: the result has it, and all
 // the rest as before.
-func FuzzWithToken(f *testing.F) {
+func FuzzWithMeta(f *testing.F) {
 	for _, params := range []string{``, `{}`, `{"name":"x"}`, `{"_meta":{}}`, `{"_meta":{"a":1},"b":[{}]}`, `{"_meta":null}`, `{"_m\u0065ta":{"a":1}}`, ` { "a" : 1 } `, `{"_meta":{"a":1},"_meta":{"b":2}}`} {
 		f.Add([]byte(params))
 	}
@@ -214,7 +214,7 @@ func FuzzWithToken(f *testing.F) {
 		if len(bytes.TrimSpace(params)) > 0 && (json.Unmarshal(params, &before) != nil || before == nil) {
 			return
 		}
-		got, err := withToken(params, []byte(`"T"`))
+		got, err := withMeta(params, "progressToken", []byte(`"T"`))
 		meta, isObject := before["_meta"].(map[string]any)
 		if err != nil {
 			if _, has := before["_meta"]; !has || isObject {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,12 +60,21 @@ type Subscription struct {
 // In 2026-07-28 over HTTP a stream that ends without a word is opened again after
 // a pause, each time an AnomalyListenReopened; what changed meanwhile is not told.
 func (s *Session) Subscribe(ctx context.Context, f Filter) (*Subscription, Reply, error) {
+	reply := s.noReply()
+	u, err := s.SubscribeEach(ctx, f, func(r Reply, _ error) { reply = r })
+	return u, reply, err
+}
+
+// SubscribeEach is Subscribe for a caller who wants to know of each request that it
+// takes. each is called as one ends, before the next is made, with what came of it;
+// not for those that undo a part. An error without a request is only returned.
+func (s *Session) SubscribeEach(ctx context.Context, f Filter, each func(Reply, error)) (*Subscription, error) {
 	u := &Subscription{session: s, filter: f}
 	u.filter.Resources = slices.Clone(f.Resources)
 	slices.Sort(u.filter.Resources)
 	u.filter.Resources = slices.Compact(u.filter.Resources)
 	if ctx.Err() != nil {
-		return nil, s.noReply(), gaveUp(ctx)
+		return nil, gaveUp(ctx)
 	}
 	subscribe := s.subscribe
 	if s.post.modern.Load() {
@@ -72,14 +82,13 @@ func (s *Session) Subscribe(ctx context.Context, f Filter) (*Subscription, Reply
 	}
 	// From now on: a notification may overtake the answer.
 	if err := s.post.add(u); err != nil {
-		return nil, s.noReply(), err
+		return nil, err
 	}
-	reply, err := subscribe(ctx, u)
-	if err != nil {
+	if err := subscribe(ctx, u, each); err != nil {
 		s.post.remove(u, err)
-		return nil, reply, err
+		return nil, err
 	}
-	return u, reply, nil
+	return u, nil
 }
 
 // noReply is the Reply when no request was made.
@@ -97,26 +106,39 @@ func (u *Subscription) Next(ctx context.Context) (Notification, error) { return 
 // Close ends the subscription: resources/unsubscribe for each URI that no other
 // subscription of the session has; in 2026-07-28 the end of the stream, or
 // notifications/cancelled over stdio, which have no answer. The Reply is that of
-// the last request made, with Rounds 0 when there was none.
+// the last request made, or of the first that failed, with Rounds 0 when there was none.
 func (u *Subscription) Close(ctx context.Context) (Reply, error) {
+	reply, failed := u.session.noReply(), false
+	err := u.CloseEach(ctx, func(r Reply, err error) {
+		if !failed {
+			reply, failed = r, err != nil
+		}
+	})
+	if reply.Rounds == 0 && err == nil {
+		reply.Timing.End = u.session.o.now()
+		reply.Timing.FirstByte = reply.Timing.End
+	}
+	return reply, err
+}
+
+// CloseEach is Close for a caller who wants to know of each request that it takes,
+// as SubscribeEach does. The error is the first.
+func (u *Subscription) CloseEach(ctx context.Context, each func(Reply, error)) error {
 	s := u.session
-	reply := s.noReply()
 	if u.closed.Swap(true) {
-		return reply, nil
+		return nil
 	}
 	s.post.remove(u, errUnsubscribed)
 	if u.cancel == nil {
-		return s.unsubscribe(ctx, u.filter.Resources)
+		return s.unsubscribe(ctx, u.filter.Resources, each)
 	}
 	u.cancel(errUnsubscribed)
 	select {
 	case <-u.done:
+		return nil
 	case <-ctx.Done():
-		return reply, gaveUp(ctx)
+		return gaveUp(ctx)
 	}
-	reply.Timing.End = s.o.now()
-	reply.Timing.FirstByte = reply.Timing.End
-	return reply, nil
 }
 
 // Await returns the oldest notification with that method that was not taken, or
@@ -189,43 +211,45 @@ func (p *post) isHeld(t *subject) bool {
 }
 
 // subscribe makes the server tell of u's resources.
-func (s *Session) subscribe(ctx context.Context, u *Subscription) (Reply, error) {
-	reply := s.noReply()
+func (s *Session) subscribe(ctx context.Context, u *Subscription, each func(Reply, error)) error {
 	if c, ok := s.conn.(streamer); ok && len(u.filter.Resources) > 0 {
 		c.awaitStream(ctx)
 	}
 	for i, uri := range u.filter.Resources {
 		r, err := s.deal(ctx, s.post.hold(uri), "resources/subscribe", uri)
+		if err != nil {
+			err = fmt.Errorf("resources/subscribe %s: %w", uri, err)
+		}
 		if r.Rounds > 0 || err != nil {
-			reply = r
+			each(r, err)
 		}
 		if err == nil {
 			continue
 		}
 		s.post.letGo(uri)
-		if _, undone := s.unsubscribe(ctx, u.filter.Resources[:i]); undone != nil {
+		if undone := s.unsubscribe(ctx, u.filter.Resources[:i], func(Reply, error) {}); undone != nil {
 			err = fmt.Errorf("%w (and unsubscribing from the others: %s)", err, undone.Error()) // one cause
 		}
-		return reply, fmt.Errorf("resources/subscribe %s: %w", uri, err)
+		return err
 	}
-	return reply, nil
+	return nil
 }
 
 // unsubscribe lets all the resources go, even after a failure, and returns the
 // first one.
-func (s *Session) unsubscribe(ctx context.Context, uris []string) (Reply, error) {
-	reply := s.noReply()
+func (s *Session) unsubscribe(ctx context.Context, uris []string, each func(Reply, error)) error {
 	var failed error
 	for _, uri := range uris {
 		r, err := s.deal(ctx, s.post.letGo(uri), "resources/unsubscribe", uri)
-		if failed == nil && (r.Rounds > 0 || err != nil) {
-			reply = r
+		if err != nil {
+			err = fmt.Errorf("resources/unsubscribe %s: %w", uri, err)
 		}
-		if err != nil && failed == nil {
-			failed = fmt.Errorf("resources/unsubscribe %s: %w", uri, err)
+		if r.Rounds > 0 || err != nil {
+			each(r, err)
 		}
+		failed = cmp.Or(failed, err)
 	}
-	return reply, failed
+	return failed
 }
 
 // deal brings the server in line with who subscribes to t, by that request if one

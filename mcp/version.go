@@ -74,6 +74,9 @@ type Features struct {
 	MethodHeaders bool
 	// RequestMeta: params._meta of every request carries version, client and capabilities.
 	RequestMeta bool
+	// RequestLogLevel: a request says in params._meta which log messages it wants;
+	// otherwise logging/setLevel does for the whole session.
+	RequestLogLevel bool
 	// ServerRequests: the server may send requests of its own.
 	ServerRequests bool
 	// GetStream: over HTTP a standalone stream may be opened by GET, and the stream
@@ -86,6 +89,8 @@ type Features struct {
 	Batches bool
 	// ResultType: results carry resultType.
 	ResultType bool
+	// CacheHints: some results say how long they may be kept.
+	CacheHints bool
 	// EmptyCursor: an empty nextCursor is a cursor like any other; otherwise it
 	// ends the list, as null and absence do.
 	EmptyCursor bool
@@ -125,8 +130,8 @@ func (v Version) Features() Features {
 		return legacy
 	case V20260728:
 		return Features{
-			VersionHeader: true, MethodHeaders: true, RequestMeta: true,
-			CancelByClose: true, ResultType: true, EmptyCursor: true, bit: in2607,
+			VersionHeader: true, MethodHeaders: true, RequestMeta: true, RequestLogLevel: true,
+			CancelByClose: true, ResultType: true, CacheHints: true, EmptyCursor: true, bit: in2607,
 		}
 	}
 	return Features{}

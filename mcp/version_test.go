@@ -23,7 +23,7 @@ func TestFeatures(t *testing.T) {
 		mcp.V20250618: c,
 		mcp.V20251125: c,
 		mcp.V20260728: {
-			VersionHeader: true, MethodHeaders: true, RequestMeta: true,
+			VersionHeader: true, MethodHeaders: true, RequestMeta: true, RequestLogLevel: true, CacheHints: true,
 			CancelByClose: true, ResultType: true, EmptyCursor: true,
 		},
 		"2030-01-01": {},
@@ -85,7 +85,7 @@ func TestEnumsHaveNames(t *testing.T) {
 		mcp.AnomalyStdoutNoise.String(): "stdout_noise", mcp.AnomalyKilled.String(): "killed",
 		mcp.FaultBadJSON.String(): "bad_json", mcp.FaultCursor.String(): "cursor",
 		mcp.LimitMessage.String(): "message_bytes", mcp.LimitPages.String(): "pages",
-		mcp.ClassRefused.String(): "refused", mcp.ClassMemory.String(): "memory",
+		mcp.ClassRefused.String(): "refused", mcp.ClassMemory.String(): "memory", mcp.ClassEnded.String(): "ended",
 		mcp.Anomaly(0).String(): "invalid", mcp.TransportClass(99).String(): "invalid",
 	} {
 		if got != want {

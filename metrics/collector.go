@@ -46,6 +46,7 @@ type sink struct {
 	intervals IntervalSink // nil when it takes none
 	load      LoadSink
 	gauges    GaugeSink
+	tallies   TallySink
 	failed    bool
 }
 
@@ -61,7 +62,8 @@ func NewCollector(cfg CollectorConfig) *Collector {
 		intervals, _ := s.(IntervalSink)
 		load, _ := s.(LoadSink)
 		gauges, _ := s.(GaugeSink)
-		c.sinks = append(c.sinks, sink{Sink: s, intervals: intervals, load: load, gauges: gauges})
+		tallies, _ := s.(TallySink)
+		c.sinks = append(c.sinks, sink{Sink: s, intervals: intervals, load: load, gauges: gauges, tallies: tallies})
 	}
 	c.gauges = make([]Gauges, len(cfg.Catalog.Groups))
 	c.snapshot.Store(&Snapshot{Groups: make([]Gauges, len(cfg.Catalog.Groups))})
@@ -196,9 +198,23 @@ func (c *Collector) tick(now time.Time) {
 	}
 }
 
-// readGauges takes a new reading and hands it to the sinks. That of the end of
+// readTallies hands the tallies to the sinks that take them.
+func (c *Collector) readTallies() {
+	if c.cfg.Tallies == nil {
+		return
+	}
+	t := c.cfg.Tallies()
+	for i := range c.sinks {
+		if s := &c.sinks[i]; s.tallies != nil {
+			c.call(s, "write tallies", func(s *sink) error { return s.tallies.WriteTallies(t) })
+		}
+	}
+}
+
+// readGauges takes a new reading and hands it to the sinks, after the tallies. That of the end of
 // a second is the one that its load rows are made of.
 func (c *Collector) readGauges(elapsed time.Duration) {
+	c.readTallies()
 	if c.cfg.Gauges == nil {
 		return
 	}

@@ -205,7 +205,10 @@ func TestGaugesReachTheSinkTenTimesASecond(t *testing.T) {
 		sink := &oracleSink{start: time.Now()}
 		t0 := time.Now()
 		gauges := func(int) metrics.Gauges { return metrics.Gauges{Intended: int64(time.Since(t0) / time.Millisecond)} }
-		c, stop := startCollector(t, metrics.CollectorConfig{Catalog: benchCatalog(), Sinks: []metrics.Sink{sink}, Gauges: gauges})
+		tallies := func() metrics.Tallies {
+			return metrics.Tallies{Anomalies: map[string]int64{"odd_event": int64(time.Since(t0) / time.Millisecond)}}
+		}
+		c, stop := startCollector(t, metrics.CollectorConfig{Catalog: benchCatalog(), Sinks: []metrics.Sink{sink}, Gauges: gauges, Tallies: tallies})
 		c.StartClock(t0)
 		time.Sleep(2550 * time.Millisecond)
 		if err := stop(); err != nil {
@@ -223,6 +226,9 @@ func TestGaugesReachTheSinkTenTimesASecond(t *testing.T) {
 		for i, at := range sink.gaugesAt {
 			if got = append(got, sink.gauges[i].Intended); at.Milliseconds() != got[i] {
 				t.Errorf("the reading of %v says %d", at, got[i])
+			}
+			if n := sink.tallies[i].Anomalies["odd_event"]; n != at.Milliseconds() {
+				t.Errorf("the tallies of %v say %d", at, n)
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" || sum != 2550 {

@@ -19,6 +19,7 @@ type oracleSink struct {
 	load      []metrics.LoadRow
 	gauges    []metrics.Gauges // of the first group
 	gaugesAt  []time.Duration
+	tallies   []metrics.Tallies
 	batches   []int           // sizes of the writes
 	at        []time.Time     // times of the writes
 	wroteAt   map[int64]int64 // second → ms at which its intervals came
@@ -61,6 +62,14 @@ func (o *oracleSink) WriteLoad(rows []metrics.LoadRow) error {
 
 func (o *oracleSink) WriteGauges(at time.Duration, groups []metrics.Gauges) error {
 	o.gauges, o.gaugesAt = append(o.gauges, groups[0]), append(o.gaugesAt, at)
+	return nil
+}
+
+func (o *oracleSink) WriteTallies(t metrics.Tallies) error {
+	o.tallies = append(o.tallies, t)
+	if len(o.tallies) != len(o.gauges)+1 {
+		return fmt.Errorf("%d tallies before %d readings of the gauges", len(o.tallies), len(o.gauges))
+	}
 	return nil
 }
 
@@ -146,6 +155,14 @@ func randomProgress(r *rand.Rand, s *metrics.Sample) {
 			gap := time.Duration(r.Int64N(int64(time.Second)))
 			x.Gaps, x.LastProgress = append(x.Gaps, gap), x.LastProgress+gap
 		}
+	}
+	if r.IntN(3) == 0 {
+		for range 2 + r.IntN(3) {
+			x.Rounds = append(x.Rounds, time.Duration(r.Int64N(int64(time.Second))))
+		}
+	}
+	if x.HasCache = r.IntN(4) == 0; x.HasCache {
+		x.CacheTTL, x.CacheScope = r.Int64N(3)*r.Int64N(60_000), []string{"public", "private", "other", ""}[r.IntN(4)]
 	}
 	if x.HasCancelStop = s.Outcome == metrics.Cancelled && r.IntN(3) > 0; x.HasCancelStop {
 		x.CancelStop = time.Duration(r.Int64N(int64(time.Second)))

@@ -22,6 +22,7 @@ func (c *Collector) stepSummaries(scheduled time.Duration) []StepSummary {
 			Latency: st.latency.quantiles(&st.timeouts), Service: st.service.quantiles(&st.serviceTimeout),
 			TTFB: st.ttfb.quantiles(nil), Failed: st.failedLatency.quantiles(nil),
 			Gap: st.gap.quantiles(nil), FirstProgress: st.firstProgress.quantiles(nil), CancelStop: st.cancelStop.quantiles(nil),
+			Round: st.round.quantiles(nil), Cache: st.cache.summary(),
 			Part: info.Part, Trend: c.seconds.trends[i].medians(seconds), Codes: map[string]int64{},
 		}
 		if group.Target < len(cat.Targets) {

@@ -149,11 +149,18 @@ type Extra struct {
 	// between them, of as many as were timed.
 	FirstProgress, LastProgress time.Duration
 	Gaps                        []time.Duration
+	// Rounds are the times of the exchanges of a request that took several, in order.
+	Rounds []time.Duration
 	// CancelStop is the time from the cancellation until the server was seen to
 	// have stopped; valid when HasCancelStop.
 	CancelStop time.Duration
 
-	HasProgress, HasCancelStop bool
+	// CacheTTL in milliseconds and CacheScope (public, private, other, or "" when
+	// missing) are the hints on the result; valid when HasCache.
+	CacheTTL   int64
+	CacheScope string
+
+	HasProgress, HasCancelStop, HasCache bool
 }
 
 // SessionInfo is what a row of the sessions table holds beyond its Sample.

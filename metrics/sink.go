@@ -33,6 +33,19 @@ type GaugeSink interface {
 	WriteGauges(at time.Duration, groups []Gauges) error
 }
 
+// Tallies are counts over the whole run that no sample carries. They are never
+// changed once they are made.
+type Tallies struct {
+	Anomalies      map[string]int64 // by kind; see Summary.Anomalies
+	ServerRequests []ServerRequestSummary
+}
+
+// TallySink is implemented by sinks that also take the tallies as they are read,
+// each time before the gauges.
+type TallySink interface {
+	WriteTallies(t Tallies) error
+}
+
 // Interval holds one second of one step, protocol version, phase and outcome
 // class. Second counts from the start of the clock, by the End of the samples;
 // everything before the clock started is second -1. A sample that arrives when
@@ -91,6 +104,8 @@ type CollectorConfig struct {
 	// Gauges is read ten times a second for each group, by the collector's
 	// goroutine; nil leaves the load rows without them.
 	Gauges func(group int) Gauges
+	// Tallies is read with the gauges; nil is none.
+	Tallies func() Tallies
 	// Warmup is the length of the warm-up phase.
 	Warmup time.Duration
 	// Trial is written to intervals and load rows.

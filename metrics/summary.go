@@ -105,10 +105,13 @@ type StepSummary struct {
 	Service         *Quantiles       `json:"service_ms"`
 	TTFB            *Quantiles       `json:"ttfb_ms"`
 	Failed          *Quantiles       `json:"failed_ms"`
-	// Gap, FirstProgress and CancelStop are there for steps that have such values.
+	// Gap, FirstProgress, Round and CancelStop are there for steps that have such values.
 	Gap           *Quantiles `json:"gap_ms,omitempty"`            // between progress notifications
 	FirstProgress *Quantiles `json:"first_progress_ms,omitempty"` // from the send
+	Round         *Quantiles `json:"round_ms,omitempty"`          // each exchange of the requests that took several
 	CancelStop    *Quantiles `json:"cancel_stop_ms,omitempty"`    // from the cancellation to the end, where it was seen
+	// Cache has the hints that answers of 2026-07-28 carried; nil when none did.
+	Cache *CacheSummary `json:"cache,omitempty"`
 	// Part is before or after for a step that a session has once, whose requests
 	// are no part of the load and not counted here.
 	Part string `json:"part,omitempty"`

@@ -108,11 +108,12 @@ func plainVerdicts(s *metrics.Sample, n int) (passed, failed int) {
 
 func checkStep(t *testing.T, got *metrics.StepSummary, id string, samples []metrics.Sample) {
 	t.Helper()
-	var latency, service, ttfb, failed, gaps, first, stops []time.Duration
+	var latency, service, ttfb, failed, gaps, rounds, first, stops []time.Duration
 	outcomes := map[string]int64{}
 	for _, s := range samples {
 		if s.Extra != nil {
 			gaps = append(gaps, s.Extra.Gaps...)
+			rounds = append(rounds, s.Extra.Rounds...)
 			if s.Extra.HasProgress {
 				first = append(first, s.Extra.FirstProgress)
 			}
@@ -147,8 +148,30 @@ func checkStep(t *testing.T, got *metrics.StepSummary, id string, samples []metr
 	checkQuantiles(t, id+" ttfb", got.TTFB, ttfb)
 	checkQuantiles(t, id+" failed", got.Failed, failed)
 	checkQuantiles(t, id+" gap", got.Gap, gaps)
+	checkQuantiles(t, id+" round", got.Round, rounds)
+	checkCache(t, id, got.Cache, samples)
 	checkQuantiles(t, id+" first progress", got.FirstProgress, first)
 	checkQuantiles(t, id+" cancel stop", got.CancelStop, stops)
+}
+
+func checkCache(t *testing.T, id string, got *metrics.CacheSummary, samples []metrics.Sample) {
+	t.Helper()
+	var ttls []int64
+	scopes := map[string]int64{}
+	for _, s := range samples {
+		if s.Extra != nil && s.Extra.HasCache {
+			ttls = append(ttls, s.Extra.CacheTTL)
+			scopes[s.Extra.CacheScope]++
+		}
+	}
+	delete(scopes, "") // missing
+	var want *metrics.CacheSummary
+	if len(ttls) > 0 {
+		want = &metrics.CacheSummary{Count: int64(len(ttls)), TTLMin: slices.Min(ttls), TTLMax: slices.Max(ttls), Scopes: scopes}
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("%s cache (-want +got):\n%s", id, diff)
+	}
 }
 
 func checkIterations(t *testing.T, s *metrics.Summary, all []metrics.Sample) {

@@ -43,6 +43,8 @@ type stepTotals struct {
 	latency, service, ttfb   distribution // timed outcomes
 	gap                      distribution // between progress notifications, all outcomes
 	firstProgress            distribution // all outcomes
+	round                    distribution // exchanges of requests that took several, all outcomes
+	cache                    cacheTotals
 	cancelStop               distribution // cancelled requests whose end was seen
 	timeouts, serviceTimeout distribution // the timeouts among latency and service
 	failedLatency            distribution // failures that are not timed
@@ -158,11 +160,17 @@ func (st *stepTotals) addExtra(x *Extra) {
 	for _, gap := range x.Gaps {
 		st.gap.record(gap)
 	}
+	for _, round := range x.Rounds {
+		st.round.record(round)
+	}
 	if x.HasProgress {
 		st.firstProgress.record(x.FirstProgress)
 	}
 	if x.HasCancelStop {
 		st.cancelStop.record(x.CancelStop)
+	}
+	if x.HasCache {
+		st.cache.add(x.CacheTTL, x.CacheScope)
 	}
 }
 

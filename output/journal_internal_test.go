@@ -143,10 +143,11 @@ func TestEveryFieldOfASampleSurvives(t *testing.T) {
 				Tags: map[string]string{},
 
 				HasProgress: true, FirstProgress: got.samples[i].Extra.FirstProgress, LastProgress: got.samples[i].Extra.LastProgress,
-				Gaps: got.samples[i].Extra.Gaps, HasCancelStop: true, CancelStop: got.samples[i].Extra.CancelStop,
+				Gaps: got.samples[i].Extra.Gaps, Rounds: got.samples[i].Extra.Rounds, HasCancelStop: true, CancelStop: got.samples[i].Extra.CancelStop,
+				HasCache: true, CacheTTL: got.samples[i].Extra.CacheTTL, CacheScope: got.samples[i].Extra.CacheScope,
 			}
-			if x := got.samples[i].Extra; len(x.Gaps) == 0 || x.FirstProgress == 0 || x.LastProgress == 0 || x.CancelStop == 0 {
-				t.Errorf("sample %d lost its progress", i)
+			if x := got.samples[i].Extra; len(x.Gaps) == 0 || len(x.Rounds) == 0 || x.FirstProgress == 0 || x.LastProgress == 0 || x.CancelStop == 0 || x.CacheTTL == 0 || x.CacheScope == "" {
+				t.Errorf("sample %d lost its progress or its hints", i)
 			}
 		}
 		if diff := cmp.Diff(want[i], got.samples[i]); diff != "" {

@@ -35,6 +35,7 @@ type mark struct {
 	groups       []metrics.Gauges
 	warmup       []int64 // by group: arrivals until the first reading after the warm-up
 	unjournalled int64   // connects for which there was no room
+	tallies      metrics.Tallies
 }
 
 // segmentMark is what a segment holds.
@@ -66,7 +67,7 @@ func appendMark(dst []byte, m *mark) []byte {
 			dst = binary.AppendVarint(dst, n)
 		}
 	}
-	return appendCounts(dst, m.warmup)
+	return appendTallies(appendCounts(dst, m.warmup), &m.tallies)
 }
 
 // mark decodes what appendMark wrote after the kind.
@@ -85,6 +86,7 @@ func (d *decoder) mark() (*mark, error) {
 		})
 	}
 	m.warmup = d.counts()
+	m.tallies = d.tallies()
 	return m, d.err
 }
 

@@ -23,6 +23,17 @@ func TestEveryFieldOfAMarkSurvives(t *testing.T) {
 			want.groups = append(want.groups, g)
 			want.segments = append(want.segments, segmentMark{rng.Int(), rng.Int64(), rng.Int64(), rng.Uint32()})
 		}
+		want.tallies.Anomalies = map[string]int64{"odd_event": rng.Int64(), "killed": 1}
+		for i := range 3 {
+			r := metrics.ServerRequestSummary{Method: string(rune('a' + i)), Count: rng.Int64(), Refused: rng.Int64(), Unanswered: rng.Int64()}
+			if i > 0 {
+				r.Answer = &metrics.Quantiles{Count: 1 + rng.Int64N(9), Over: rng.Int64()}
+				for _, f := range figuresOf(r.Answer) {
+					*f = rng.Float64()
+				}
+			}
+			want.tallies.ServerRequests = append(want.tallies.ServerRequests, r)
+		}
 		d := decoder{rest: appendMark(nil, &want)[1:]}
 		got, err := d.mark()
 		if diff := cmp.Diff(&want, got, cmp.AllowUnexported(mark{}, segmentMark{})); diff != "" || err != nil || len(d.rest) > 0 {
@@ -34,6 +45,9 @@ func TestEveryFieldOfAMarkSurvives(t *testing.T) {
 // FuzzMark decodes anything without a panic, and what it decodes it encodes alike.
 func FuzzMark(f *testing.F) {
 	f.Add(appendMark(nil, &mark{runID: "RUN", at: 5, groups: make([]metrics.Gauges, 2), segments: []segmentMark{{1, 2, 3, 4}}})[1:])
+	f.Add(appendMark(nil, &mark{runID: "RUN", tallies: metrics.Tallies{
+		Anomalies: map[string]int64{"killed": 1}, ServerRequests: []metrics.ServerRequestSummary{{Method: "ping", Count: 2, Answer: &metrics.Quantiles{Count: 2, P50: 1.5}}},
+	}})[1:])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d := decoder{rest: data}

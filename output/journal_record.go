@@ -2,7 +2,6 @@ package output
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
@@ -35,6 +34,8 @@ const (
 	flagExitCode
 	flagProgress
 	flagCancelStop
+	flagRounds
+	flagCache
 )
 
 // sampleBytes is the size of a sample without Extra, kind and flags included.
@@ -100,6 +101,12 @@ func appendExtra(dst []byte, x *metrics.Extra) []byte {
 	if x.HasCancelStop {
 		flags |= flagCancelStop
 	}
+	if len(x.Rounds) > 0 {
+		flags |= flagRounds
+	}
+	if x.HasCache {
+		flags |= flagCache
+	}
 	dst = append(dst, flags)
 	dst = binary.AppendVarint(dst, int64(x.Connect))
 	dst = binary.AppendUvarint(dst, uint64(x.Retries))
@@ -115,13 +122,16 @@ func appendExtra(dst []byte, x *metrics.Extra) []byte {
 	if flags&flagProgress != 0 {
 		dst = binary.AppendVarint(dst, int64(x.FirstProgress))
 		dst = binary.AppendVarint(dst, int64(x.LastProgress))
-		dst = binary.AppendUvarint(dst, uint64(len(x.Gaps)))
-		for _, gap := range x.Gaps {
-			dst = binary.AppendVarint(dst, int64(gap))
-		}
+		dst = appendDurations(dst, x.Gaps)
 	}
 	if x.HasCancelStop {
 		dst = binary.AppendVarint(dst, int64(x.CancelStop))
+	}
+	if flags&flagRounds != 0 {
+		dst = appendDurations(dst, x.Rounds)
+	}
+	if x.HasCache {
+		dst = appendText(binary.AppendVarint(dst, x.CacheTTL), x.CacheScope)
 	}
 	si := x.Session
 	if si == nil {
@@ -140,76 +150,17 @@ func appendExtra(dst []byte, x *metrics.Extra) []byte {
 	return dst
 }
 
+func appendDurations(dst []byte, all []time.Duration) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(all)))
+	for _, d := range all {
+		dst = binary.AppendVarint(dst, int64(d))
+	}
+	return dst
+}
+
 func appendText(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
-
-// errRecord says that the bytes of a record are not what this version writes.
-// The checksum was right, so they were written like that.
-var errRecord = errors.New("a record that this version does not know")
-
-// decoder takes values from the front of a payload. After the first fault all
-// values are zero and err is set.
-type decoder struct {
-	rest []byte
-	err  error
-}
-
-func (d *decoder) fail() {
-	d.err, d.rest = errRecord, nil
-}
-
-// take returns the next n bytes, nil when there are fewer.
-func (d *decoder) take(n uint64) []byte {
-	if n > uint64(len(d.rest)) {
-		d.fail()
-		return nil
-	}
-	b := d.rest[:n]
-	d.rest = d.rest[n:]
-	return b
-}
-
-func (d *decoder) byte() byte {
-	if b := d.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (d *decoder) varint() int64 {
-	v, n := binary.Varint(d.rest)
-	if n <= 0 {
-		d.fail()
-		return 0
-	}
-	d.rest = d.rest[n:]
-	return v
-}
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.rest)
-	if n <= 0 {
-		d.fail()
-		return 0
-	}
-	d.rest = d.rest[n:]
-	return v
-}
-
-// count reads the length of a list whose elements take at least one byte each.
-func (d *decoder) count() int {
-	n := d.uvarint()
-	if n > uint64(len(d.rest)) {
-		d.fail()
-		return 0
-	}
-	return int(n) //nolint:gosec // it is at most the length of a slice
-}
-
-func (d *decoder) bytes() []byte           { return d.take(d.uvarint()) }
-func (d *decoder) text() string            { return string(d.bytes()) }
-func (d *decoder) duration() time.Duration { return time.Duration(d.varint()) }
 
 // sample decodes what appendSample wrote after the kind, and sees to it that
 // every index in it means something in the catalog.
@@ -277,15 +228,16 @@ func (d *decoder) extra() *metrics.Extra {
 	}
 	if flags&flagProgress != 0 {
 		x.HasProgress, x.FirstProgress, x.LastProgress = true, d.duration(), d.duration()
-		if n := d.count(); n > 0 {
-			x.Gaps = make([]time.Duration, n)
-		}
-		for i := range x.Gaps {
-			x.Gaps[i] = d.duration()
-		}
+		x.Gaps = d.durations()
 	}
 	if flags&flagCancelStop != 0 {
 		x.HasCancelStop, x.CancelStop = true, d.duration()
+	}
+	if flags&flagRounds != 0 {
+		x.Rounds = d.durations()
+	}
+	if flags&flagCache != 0 {
+		x.HasCache, x.CacheTTL, x.CacheScope = true, d.varint(), d.text()
 	}
 	if flags&flagSession == 0 {
 		return x

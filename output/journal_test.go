@@ -309,10 +309,13 @@ func plainRows() []metrics.Sample {
 func TestWriteDoesNotAllocate(t *testing.T) {
 	sink := newSink(t, output.ParquetConfig{})
 	samples, gauges := plainRows(), make([]metrics.Gauges, 2)
+	tallies := metrics.Tallies{
+		Anomalies: map[string]int64{"odd_event": 3}, ServerRequests: []metrics.ServerRequestSummary{{Method: "ping", Count: 2, Answer: &metrics.Quantiles{Count: 2}}},
+	}
 	var at time.Duration
 	if n := testing.AllocsPerRun(50, func() {
 		at += 100 * time.Millisecond
-		if err := errors.Join(sink.Write(samples), sink.WriteGauges(at, gauges)); err != nil {
+		if err := errors.Join(sink.Write(samples), sink.WriteTallies(tallies), sink.WriteGauges(at, gauges)); err != nil {
 			t.Fatal(err)
 		}
 	}); n != 0 {

@@ -82,6 +82,7 @@ var (
 	_ metrics.IntervalSink = (*Parquet)(nil)
 	_ metrics.LoadSink     = (*Parquet)(nil)
 	_ metrics.GaugeSink    = (*Parquet)(nil)
+	_ metrics.TallySink    = (*Parquet)(nil)
 )
 
 // NewParquet locks the folder for this run and begins the journal, so that a
@@ -118,6 +119,12 @@ func (p *Parquet) WriteLoad(rows []metrics.LoadRow) error { return p.journal.wri
 // it is killed.
 func (p *Parquet) WriteGauges(at time.Duration, groups []metrics.Gauges) error {
 	return p.journal.writeGauges(at, groups)
+}
+
+// WriteTallies notes in the journal, with the next WriteGauges, what no row tells.
+func (p *Parquet) WriteTallies(t metrics.Tallies) error {
+	p.journal.marks.mark.tallies = t
+	return nil
 }
 
 // Waits returns how often Write had to wait for the compaction, and how long

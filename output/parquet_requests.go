@@ -25,8 +25,9 @@ type requestColumns struct {
 	notifications, progress, retries, taskPolls ints[int32]
 	rounds                                      maybeInts[int32]
 	firstProgress, lastProgress                 maybeInts[int64]
-	progressGaps                                maybeInts[int64] // a list
-	cancelStop                                  maybeInts[int64]
+	progressGaps, roundTimes                    maybeInts[int64] // lists
+	cancelStop, cacheTTL                        maybeInts[int64]
+	cacheScope                                  maybeLabels
 	checkName                                   maybeLabels
 	checkOK                                     flags
 	tagKey, tagValue                            maybeLabels
@@ -62,7 +63,7 @@ func (r *requestColumns) columns() (all []column, sortedBy string) {
 	r.checkName.levels, r.checkOK.levels = &r.checks, &r.checks
 	r.tagKey.levels, r.tagValue.levels = &r.tags, &r.tags
 	for _, c := range []column{
-		&r.connect, &r.errorMessage, &r.traceID, &r.rounds, &r.firstProgress, &r.lastProgress, &r.progressGaps, &r.cancelStop,
+		&r.connect, &r.errorMessage, &r.traceID, &r.rounds, &r.firstProgress, &r.lastProgress, &r.progressGaps, &r.roundTimes, &r.cancelStop, &r.cacheTTL, &r.cacheScope,
 	} {
 		if l := c.base(); l.levels == nil {
 			l.levels = &levels{rare: true}
@@ -74,7 +75,7 @@ func (r *requestColumns) columns() (all []column, sortedBy string) {
 		&r.latency, &r.service, &r.ttfb, &r.connect, &r.method, &r.name, &r.outcome,
 		&r.errorCode, &r.httpStatus, &r.errorMessage, &r.requestBytes, &r.responseBytes,
 		&r.notifications, &r.progress, &r.retries, &r.taskPolls,
-		&r.rounds, &r.firstProgress, &r.lastProgress, &r.progressGaps, &r.cancelStop,
+		&r.rounds, &r.firstProgress, &r.lastProgress, &r.progressGaps, &r.roundTimes, &r.cancelStop, &r.cacheTTL, &r.cacheScope,
 		&r.checkName, &r.checkOK, &r.tagKey, &r.tagValue, &r.traceID, &r.warmup,
 	}, "start_offset_ns"
 }
@@ -215,8 +216,20 @@ func (r *requestColumns) setRare(row int, hasConnect bool, x *metrics.Extra) {
 			r.progressGaps.add(int64(gap))
 		}
 	}
+	if len(x.Rounds) > 0 {
+		r.roundTimes.levels.set(row, len(x.Rounds))
+		for _, round := range x.Rounds {
+			r.roundTimes.add(int64(round))
+		}
+	}
 	if x.HasCancelStop {
 		r.cancelStop.set(row, true, int64(x.CancelStop))
+	}
+	if x.HasCache {
+		r.cacheTTL.set(row, true, x.CacheTTL)
+		if x.CacheScope != "" {
+			r.cacheScope.set(row, true, x.CacheScope)
+		}
 	}
 }
 

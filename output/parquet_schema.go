@@ -45,7 +45,10 @@ type requestRow struct {
 	FirstProgress   *int64             `parquet:"first_progress_ns"` // this and the next from the send, null without progress
 	LastProgress    *int64             `parquet:"last_progress_ns"`
 	ProgressGaps    []int64            `parquet:"progress_gaps_ns,list"`
+	RoundTimes      []int64            `parquet:"round_ns,list"`  // of each exchange, where they are several
 	CancelStop      *int64             `parquet:"cancel_stop_ns"` // from the cancellation, null when no end was seen
+	CacheTTL        *int64             `parquet:"cache_ttl_ms"`   // null when the answer had no hint
+	CacheScope      *string            `parquet:"cache_scope,dict"`
 	Checks          []checkRow         `parquet:"checks,list"`
 	Tags            *map[string]string `parquet:"tags"`
 	TraceID         *string            `parquet:"trace_id"`

@@ -37,7 +37,10 @@ type (
 		First      *int64       `parquet:"first_progress_ns"`
 		Last       *int64       `parquet:"last_progress_ns"`
 		Gaps       []int64      `parquet:"progress_gaps_ns,list"`
+		Rounds     []int64      `parquet:"round_ns,list"`
 		CancelStop *int64       `parquet:"cancel_stop_ns"`
+		CacheTTL   *int64       `parquet:"cache_ttl_ms"`
+		CacheScope *string      `parquet:"cache_scope"`
 		Checks     []checkFacts `parquet:"checks,list"`
 		Warmup     bool         `parquet:"warmup"`
 	}
@@ -137,7 +140,7 @@ func (n *names) request(row *requestFacts) (metrics.Sample, error) {
 
 // extra returns what of a sample's Extra counts in a summary, nil for nothing.
 func (row *requestFacts) extra() *metrics.Extra {
-	if row.Message == nil && row.First == nil && row.CancelStop == nil {
+	if row.Message == nil && row.First == nil && row.CancelStop == nil && row.CacheTTL == nil && len(row.Rounds) == 0 {
 		return nil
 	}
 	x := &metrics.Extra{}
@@ -148,6 +151,15 @@ func (row *requestFacts) extra() *metrics.Extra {
 		x.HasProgress, x.FirstProgress, x.LastProgress = true, time.Duration(*row.First), time.Duration(*row.Last)
 		for _, gap := range row.Gaps {
 			x.Gaps = append(x.Gaps, time.Duration(gap))
+		}
+	}
+	for _, round := range row.Rounds {
+		x.Rounds = append(x.Rounds, time.Duration(round))
+	}
+	if row.CacheTTL != nil {
+		x.HasCache, x.CacheTTL = true, *row.CacheTTL
+		if row.CacheScope != nil {
+			x.CacheScope = *row.CacheScope
 		}
 	}
 	if row.CancelStop != nil {

@@ -163,7 +163,9 @@ func (r *recovery) summaryOf(c *metrics.Collector, cut *cutOff) (*metrics.Summar
 		info.MeasuredEnd = cut.marks[n-1].at
 	}
 	if n := len(r.marks); n > 0 {
-		r.report.Unjournalled = r.marks[n-1].unjournalled
+		last := r.marks[n-1]
+		r.report.Unjournalled = last.unjournalled
+		info.Anomalies, info.ServerRequests = last.tallies.Anomalies, last.tallies.ServerRequests
 	}
 	r.report.At = cut.at()
 	return c.Summary(info), nil

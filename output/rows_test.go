@@ -103,6 +103,14 @@ func randomProgress(rng *rand.Rand, x *metrics.Extra) {
 			x.Gaps, x.LastProgress = append(x.Gaps, gap), x.LastProgress+gap
 		}
 	}
+	if rng.IntN(3) == 0 {
+		for range 2 + rng.IntN(3) {
+			x.Rounds = append(x.Rounds, time.Duration(rng.IntN(1e9)))
+		}
+	}
+	if x.HasCache = rng.IntN(3) == 0; x.HasCache {
+		x.CacheTTL, x.CacheScope = rng.Int64N(2)*rng.Int64N(1e6), []string{"public", "private", ""}[rng.IntN(3)]
+	}
 	if x.HasCancelStop = rng.IntN(3) == 0; x.HasCancelStop {
 		x.CancelStop = time.Duration(rng.IntN(2) * rng.IntN(1e9))
 	}
@@ -277,12 +285,20 @@ func wantProgress(r row, x *metrics.Extra) {
 	if x.HasCancelStop {
 		r["cancel_stop_ns"] = fmt.Sprint(x.CancelStop.Nanoseconds())
 	}
-	var gaps []string
-	for _, gap := range x.Gaps {
-		gaps = append(gaps, fmt.Sprint(gap.Nanoseconds()))
+	if x.HasCache {
+		r["cache_ttl_ms"] = fmt.Sprint(x.CacheTTL)
+		if x.CacheScope != "" {
+			r["cache_scope"] = x.CacheScope
+		}
 	}
-	if gaps != nil {
-		r["progress_gaps_ns.list.element"] = strings.Join(gaps, "|")
+	for column, all := range map[string][]time.Duration{"progress_gaps_ns": x.Gaps, "round_ns": x.Rounds} {
+		var texts []string
+		for _, d := range all {
+			texts = append(texts, fmt.Sprint(d.Nanoseconds()))
+		}
+		if texts != nil {
+			r[column+".list.element"] = strings.Join(texts, "|")
+		}
 	}
 }
 

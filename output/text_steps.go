@@ -45,6 +45,7 @@ func (r *textSummary) sparkWidth() int { return trendCells + min((r.width-minWid
 const (
 	serviceLabel = "  service time"
 	gapLabel     = "  progress gap"
+	roundLabel   = "  each round"
 	stopLabel    = "  after cancel"
 )
 
@@ -78,7 +79,7 @@ func stepTable(s *metrics.Summary, spark int) (t table.Writer, sections []string
 			label string
 			show  bool
 			of    *metrics.Quantiles
-		}{{serviceLabel, open[step.Group], step.Service}, {gapLabel, true, step.Gap}, {stopLabel, true, step.CancelStop}} {
+		}{{serviceLabel, open[step.Group], step.Service}, {gapLabel, true, step.Gap}, {roundLabel, true, step.Round}, {stopLabel, true, step.CancelStop}} {
 			if more.show && more.of != nil {
 				t.AppendRow(append(table.Row{more.label, "", ""}, figures(more.of)...))
 				sections = append(sections, section)

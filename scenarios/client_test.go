@@ -128,7 +128,7 @@ flows:
       - connect: {}
       - {subscribe: {uris: ["a:1", "b:${{ session.index }}"], tools: true}, as: news, timeout: 2s}
     steps:
-      - {tools/call: {name: x}, progress: true, idle_timeout: 3s, timeout: 9s}
+      - {tools/call: {name: x}, progress: true, idle_timeout: 3s, timeout: 9s, log_level: warning}
       - {tools/call: {name: x}, cancel: {after: 5ms}}
       - {wait_for: {notification: resources/updated, from: news, timeout: 4s}, check: {a: result.uri == ""}}
       - {wait_for: {notification: notifications/message}}
@@ -144,12 +144,13 @@ flows:
 		params                           string
 		timeout, idle                    time.Duration
 		progress, cancels                bool
+		level                            string
 	}
 	of := func(list []*scenarios.Step) []step {
 		var out []step
 		for _, s := range list {
 			out = append(out, step{
-				s.Kind, s.ID, s.Method, s.Name, s.Handle, s.Notification, s.Params(), s.Timeout, s.IdleTimeout, s.Progress, s.Cancels(),
+				s.Kind, s.ID, s.Method, s.Name, s.Handle, s.Notification, s.Params(), s.Timeout, s.IdleTimeout, s.Progress, s.Cancels(), s.LogLevel,
 			})
 		}
 		return out
@@ -162,7 +163,7 @@ flows:
 			params: `{"uris":["a:1","b:${{ session.index }}"],"tools":true}`, timeout: 2 * time.Second,
 		}},
 		"steps": {
-			{id: "tools/call x", method: "tools/call", name: "x", params: `{"name":"x","arguments":{}}`, timeout: 9 * time.Second, idle: 3 * time.Second, progress: true},
+			{id: "tools/call x", method: "tools/call", name: "x", params: `{"name":"x","arguments":{}}`, timeout: 9 * time.Second, idle: 3 * time.Second, progress: true, level: "warning"},
 			{id: "tools/call x#2", method: "tools/call", name: "x", params: `{"name":"x","arguments":{}}`, cancels: true},
 			{kind: scenarios.StepWait, id: "wait_for resources/updated", method: "wait_for", name: "resources/updated", handle: "news", notice: "notifications/resources/updated", params: "{}", timeout: 4 * time.Second},
 			{kind: scenarios.StepWait, id: "wait_for message", method: "wait_for", name: "message", notice: "notifications/message", params: "{}"},

@@ -149,7 +149,7 @@ var onceOnly = map[string]string{"iteration": "before and after run once a sessi
 // step compiles one step; nil when it is at fault or of a kind not done yet.
 func (c *compiler) step(s *grammar.Step, place int, at *scope) *Step {
 	out := &Step{
-		Timeout: c.limit(s.Place, "timeout", s.Timeout, 0), Progress: s.Progress,
+		Timeout: c.limit(s.Place, "timeout", s.Timeout, 0), Progress: s.Progress, LogLevel: s.LogLevel,
 		IdleTimeout: c.limit(s.Place, "idle_timeout", s.IdleTimeout, 0),
 	}
 	if s.Cancel != nil && s.Cancel.After.Node != nil {

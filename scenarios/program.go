@@ -130,6 +130,7 @@ type Step struct {
 	Timeout     time.Duration // of the whole request; 0: Limits.RequestTimeout
 	Progress    bool          // ask for progress notifications
 	IdleTimeout time.Duration // the longest silence between them; 0 is no limit
+	LogLevel    string        // of 2026-07-28: log messages about the request from that level on; "" is none
 	Handle      string        // name of a subscription: the one that is made, ended or listened to
 	// Notification is the whole name of what a wait waits for, such as
 	// notifications/resources/updated.

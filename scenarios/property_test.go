@@ -120,6 +120,7 @@ func (g *generator) beyond() {
 		g.line(3, "- tools/call: {name: slow, arguments: {n: 1}}")
 		g.line(4, "progress: true")
 		g.maybe(4, "idle_timeout: %s", g.duration())
+		g.maybe(4, "log_level: %s", g.one("debug", "emergency"))
 	case 1:
 		g.line(3, "- prompts/get: {name: p}")
 		g.line(4, "cancel: {after: %s}", g.one("20ms", "{uniform: [1ms, 2ms]}", "{exponential: 1s, max: 2s}", "{constant: 5ms}"))

@@ -293,6 +293,11 @@ func (c *called) judge(reply mcp.Reply, err error, outcome metrics.Outcome, code
 	t := reply.Timing
 	c.made, c.sent = true, t.Start
 	c.Timing.Sent, c.Timing.Done = inMS(t.Start), inMS(t.End)
+	if m := reply.More; m != nil {
+		for _, trip := range m.Trips {
+			c.Timing.Rounds = append(c.Timing.Rounds, roundTiming{Sent: inMS(trip.Start), Done: inMS(trip.End)})
+		}
+	}
 	if t.FirstByte < t.End || reply.HTTPStatus > 0 || reply.BytesIn > 0 {
 		c.Timing.FirstByte = inMS(t.FirstByte)
 	}

@@ -52,6 +52,14 @@ type callTiming struct {
 	FirstByte  float64 `json:"first_byte,omitempty"`
 	FirstEvent float64 `json:"first_event,omitempty"`
 	Done       float64 `json:"done,omitempty"`
+	// Rounds are the exchanges of a request that took several.
+	Rounds []roundTiming `json:"rounds,omitempty"`
+}
+
+// roundTiming is when one exchange began and ended, in milliseconds since the start.
+type roundTiming struct {
+	Sent float64 `json:"sent"`
+	Done float64 `json:"done"`
 }
 
 func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -163,6 +171,9 @@ func (v *callView) conclude(c *called) {
 			sign = "+"
 		}
 		v.item(phase.name, fmt.Sprintf("%10s%s", sign+ms(phase.ms-phase.from), v.dim(phase.note)))
+	}
+	for i, round := range t.Rounds {
+		v.item(fmt.Sprintf("round %d", i+1), fmt.Sprintf("%10s%s", ms(round.Done-round.Sent), v.dim(fmt.Sprintf("  sent at +%s", ms(round.Sent-t.Sent)))))
 	}
 	if c.made {
 		v.item("bytes", fmt.Sprintf("%d out, %d in", c.RequestBytes, c.ResponseBytes))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/zap"
 
 	"mcpbench/driver"
@@ -173,7 +174,7 @@ func checkListening(t *testing.T, steps map[string][]metrics.Sample, summary *me
 	}
 	for _, s := range steps["ask"] {
 		want := &metrics.Extra{HasProgress: true, FirstProgress: 10 * time.Millisecond, LastProgress: 30 * time.Millisecond, Gaps: []time.Duration{20 * time.Millisecond}}
-		ignore := cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Connect" }, cmp.Ignore())
+		ignore := cmpopts.IgnoreFields(metrics.Extra{}, "Connect", "Rounds")
 		if diff := cmp.Diff(want, s.Extra, ignore); diff != "" || s.Progress != 2 || s.Rounds != rounds {
 			t.Errorf("ask: %d progress, %d rounds, extra (-want +got):\n%s", s.Progress, s.Rounds, diff)
 		}
@@ -198,6 +199,17 @@ func checkListening(t *testing.T, steps map[string][]metrics.Sample, summary *me
 	}
 	if c := summary.Checks; len(c) != 1 || c[0].Passed != 3 {
 		t.Errorf("checks %+v", c)
+	}
+}
+
+// checkRounds looks at calls of two rounds: the first ends with the questions, the
+// second is answered at once.
+func checkRounds(t *testing.T, calls []metrics.Sample) {
+	t.Helper()
+	for _, s := range calls {
+		if r := s.Extra.Rounds; len(r) != 2 || r[0] != 30*time.Millisecond || r[1] >= 5*time.Millisecond {
+			t.Errorf("rounds of %v", r)
+		}
 	}
 }
 
@@ -236,6 +248,7 @@ func TestListeningModern(t *testing.T) {
 				}
 				steps, summary := runListening(t, transport, mcp.V20260728)
 				checkListening(t, steps, summary, 2)
+				checkRounds(t, steps["ask"])
 				if n := len(steps["unsubscribe news"]); n != 0 {
 					t.Errorf("%d rows of the end of a stream", n)
 				}

@@ -197,7 +197,8 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	}
 	e.collector = metrics.NewCollector(metrics.CollectorConfig{
 		Catalog: e.plan.Catalog, Sinks: []metrics.Sink{e.parquet}, Warmup: p.Warmup,
-		Gauges: func(group int) metrics.Gauges { return e.runner.Gauges(group) },
+		Gauges:  func(group int) metrics.Gauges { return e.runner.Gauges(group) },
+		Tallies: func() metrics.Tallies { return e.runner.Tallies() },
 	})
 	e.decide(ctx, log)
 	e.runner = driver.New(e.plan, e.collector, log)

@@ -27,6 +27,8 @@ type Step struct {
 	Progress bool `json:"progress" jsonschema:"default=false"`
 	// IdleTimeout is the longest silence: it counts from the send and anew from each progress notification.
 	IdleTimeout Duration `json:"idle_timeout"`
+	// LogLevel asks for log messages about this request. Only 2026-07-28 has it; before, logging/setLevel does so for the session.
+	LogLevel string `json:"log_level" jsonschema:"enum=debug,enum=info,enum=notice,enum=warning,enum=error,enum=critical,enum=alert,enum=emergency"`
 	// Cancel cancels the request on purpose.
 	Cancel *Cancel `json:"cancel"`
 	// As names a subscription for wait_for and unsubscribe.
