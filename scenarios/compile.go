@@ -211,6 +211,8 @@ func (c *compiler) thresholds() {
 		case errors.As(err, &fault) && fault.NotYet != "":
 			problem := c.src.Problem(t.Node, fault.Offset, t.Path, "not supported yet: "+fault.NotYet)
 			c.out.Unsupported = append(c.out.Unsupported, problem)
+		case errors.As(err, &fault) && c.partly:
+			c.warn(t.Node, t.Path, "left out with its group: %s", fault.Message)
 		case errors.As(err, &fault):
 			c.src.Fault(t.Node, fault.Offset, t.Path, "%s", fault.Message)
 		default:

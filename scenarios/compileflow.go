@@ -150,7 +150,7 @@ var onceOnly = map[string]string{"iteration": "before and after run once a sessi
 func (c *compiler) step(s *grammar.Step, place int, at *scope) *Step {
 	out := &Step{
 		Timeout: c.limit(s.Place, "timeout", s.Timeout, 0), Progress: s.Progress, LogLevel: s.LogLevel,
-		IdleTimeout: c.limit(s.Place, "idle_timeout", s.IdleTimeout, 0),
+		IdleTimeout: c.limit(s.Place, "idle_timeout", s.IdleTimeout, 0), Tags: texts(s.Tags),
 	}
 	if s.Cancel != nil && s.Cancel.After.Node != nil {
 		after := c.spread(s.Cancel.After, s.Cancel.Path+".after")

@@ -31,6 +31,9 @@ func (c *compiler) groups(flows []string) {
 		c.pinned(out)
 		c.repeatable(out)
 	}
+	if c.partly {
+		return
+	}
 	for i, name := range flows {
 		if !usedFlows[i] && !c.usedFlows[name] {
 			c.warn(c.root.Lookup("flows").Key(name), "flows."+name, "flow %q is used by no group", name)

@@ -21,15 +21,15 @@ var alone = map[string][]string{
 	"parallel":    {"when", "sample", "on_error"},
 	"repeat":      {"when", "sample", "on_error"},
 	"flow":        {"when", "sample", "on_error"},
-	"subscribe":   {"id", "as", "check", "timeout", "when", "sample", "on_error"},
-	"unsubscribe": {"id", "check", "timeout", "when", "sample", "on_error"},
-	"wait_for":    {"id", "check", "save", "when", "sample", "on_error"},
-	"notify":      {"id", "timeout", "when", "sample", "on_error"},
+	"subscribe":   {"id", "tags", "as", "check", "timeout", "when", "sample", "on_error"},
+	"unsubscribe": {"id", "tags", "check", "timeout", "when", "sample", "on_error"},
+	"wait_for":    {"id", "tags", "check", "save", "when", "sample", "on_error"},
+	"notify":      {"id", "tags", "timeout", "when", "sample", "on_error"},
 }
 
 // settings are the keys of a step beside its operation that go with some only.
 var settings = []string{
-	"id", "check", "timeout", "progress", "idle_timeout", "log_level", "cancel", "as", "save", "when", "sample", "on_error",
+	"id", "check", "timeout", "progress", "idle_timeout", "log_level", "cancel", "as", "save", "when", "sample", "on_error", "tags",
 }
 
 // together finds the keys of a step that do not go with its operation.

@@ -51,8 +51,10 @@ func (o *LoadOptions) read(name string) ([]byte, error) {
 	if o.ReadFile != nil {
 		return o.ReadFile(o.path(name))
 	}
-	return os.ReadFile(o.path(name))
+	return readFile(o.path(name))
 }
+
+func readFile(name string) ([]byte, error) { return os.ReadFile(name) } //nolint:gosec // the files that the user names
 
 // Scenario is a scenario as written, with variables replaced and flags applied.
 // It is not safe for concurrent use.
@@ -65,6 +67,8 @@ type Scenario struct {
 	later   Problems
 	// ownProtocols are versions that servers pin themselves against a flag.
 	ownProtocols []*syntax.Node
+	// partly tells that groups were left out, so that what they use is used by none.
+	partly bool
 	// editorSecrets are what compiling found in the files of editors.
 	editorSecrets []string
 }
@@ -77,6 +81,12 @@ func Load(name string, data []byte, o LoadOptions) (*Scenario, error) {
 		return nil, src.Problems()
 	}
 	s := &Scenario{source: name, options: o, src: src, root: root}
+	if root.Kind == syntax.Map {
+		s.include()
+		if faults := src.Problems(); len(faults) > 0 {
+			return nil, faults // what is missing would be told of everything that needs it
+		}
+	}
 	src.Expand(root, "", o.lookup)
 	s.applyVars(o.Vars)
 	if faults := s.examine(); len(faults) > 0 {

@@ -45,6 +45,7 @@ type Overrides struct {
 	Headers        []HeaderValue
 	Thresholds     []string // added to those of the scenario
 	Tags           map[string]string
+	Only           []string // groups to run; empty: all
 	OutputDir      string
 	// From says where a value came from when it was not the flag itself: its
 	// keys are flag names such as "url", its values such as "MCPBENCH_URL".
@@ -245,8 +246,26 @@ func (a *applier) protocol() {
 	}
 }
 
+// only leaves out every other group.
+func (a *applier) only() {
+	groups := a.root.Lookup("load").Lookup("groups")
+	for _, name := range a.o.Only {
+		if known := groups.Keys(); !slices.Contains(known, name) {
+			a.fault("only", "the scenario has no group %q%s; it has: %s", name, nearest.DidYouMean(name, known), strings.Join(known, ", "))
+			return
+		}
+	}
+	for _, name := range groups.Keys() {
+		if len(a.o.Only) > 0 && !slices.Contains(a.o.Only, name) {
+			groups.Remove(name)
+			a.partly = true
+		}
+	}
+}
+
 // load applies the load flags to each group.
 func (a *applier) load() {
+	a.only()
 	load := a.root.Child("load", "")
 	if a.o.Warmup != nil {
 		load.Set("warmup", a.text("warmup", a.o.Warmup.String()))

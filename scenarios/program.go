@@ -135,6 +135,7 @@ type Step struct {
 	// Notification is the whole name of what a wait waits for, such as
 	// notifications/resources/updated.
 	Notification string
+	Tags         map[string]string
 	Checks       []string // names, in the order of the bits of Check
 
 	cancel *Spread // when to cancel; nil is never

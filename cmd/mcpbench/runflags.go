@@ -107,6 +107,7 @@ type runFlags struct {
 	vars       map[string]string
 	seed       uint64
 	tags       map[string]string
+	only       []string
 	dryRun     bool
 	frames     string
 
@@ -146,6 +147,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.noColor, "no-color", false, "no colours (also NO_COLOR)")
 	fs.StringToStringVar(&f.vars, "var", nil, "scenario variable `K=V` (repeat)")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
+	fs.StringArrayVar(&f.only, "only", nil, "run only the `GROUP` of the scenario (repeat)")
 	fs.StringToStringVar(&f.tags, "tag", nil, "label `K=V` kept with the results (repeat)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and one rendered request of each step; nothing is sent")
 	fs.StringVar(&f.frames, "frames", "", "log what goes over the wire to `FILE`: JSON lines, secrets hidden, at most 64 MiB")
@@ -158,7 +160,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 		fs.Lookup(name).DefValue = "" // pflag would show an empty list
 	}
 	for _, name := range []string{
-		"source-ip", "report", "prometheus", "only", "agents", "bus", "shard", "start-at",
+		"source-ip", "report", "prometheus", "agents", "bus", "shard", "start-at",
 	} {
 		notYetFlag(fs, name, false)
 	}

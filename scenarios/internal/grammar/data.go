@@ -4,6 +4,8 @@ package grammar
 // or rows.
 type Feeder struct {
 	Place
+	// Use takes over a map of another file: FILE#PATH. What is written here wins.
+	Use Text `json:"use"`
 	// File with the rows, relative to the scenario's folder. It is read as it is needed.
 	File string `json:"file"`
 	// Format of the file. Default: by the ending of its name.

@@ -51,6 +51,12 @@ type Values struct {
 	Node *syntax.Node
 }
 
+// Files are names of files; the keys that have them are resolved before the file
+// is decoded.
+type Files struct{}
+
+func (*Files) decode(*decoder, *syntax.Node, string) {}
+
 // Threshold is a threshold's text with where it stands.
 type Threshold struct {
 	Node *syntax.Node // of the text

@@ -3,6 +3,8 @@ package grammar
 // Flow is a list of steps that one iteration runs in order.
 type Flow struct {
 	Place
+	// Use takes over a map of another file: FILE#PATH. What is written here wins.
+	Use Text `json:"use"`
 	// Steps of one iteration.
 	Steps []*Step `json:"steps" jsonschema:"required"`
 	// Before runs once when a session was opened, before its first iteration.
@@ -99,7 +101,7 @@ type Step struct {
 	// Task runs the call as a task.
 	Task Later `json:"task"`
 	// Tags are kept with each request of the step.
-	Tags Later `json:"tags"`
+	Tags map[string]Text `json:"tags"`
 	// Retry sends the request again when it failed.
 	Retry Later `json:"retry"`
 }

@@ -44,13 +44,15 @@ type File struct {
 	Thresholds []Threshold `json:"thresholds"`
 	// Output says where and what to write.
 	Output Output `json:"output"`
-	// Use takes parts from other files.
-	Use Later `json:"use"`
+	// Use takes over what other files have: FILE or a list of files. What is written here wins.
+	Use Files `json:"use"`
 }
 
 // Server is one server under test: url, command, from or embedded says which.
 type Server struct {
 	Place
+	// Use takes over a map of another file: FILE#PATH. What is written here wins.
+	Use Text `json:"use"`
 	// Transport follows from url or command when it is left out or auto. With a url
 	// that is Streamable HTTP, or HTTP+SSE (sse) when the server refuses the former.
 	Transport string `json:"transport" jsonschema:"enum=auto,enum=http,enum=stdio,enum=sse"`
@@ -103,6 +105,8 @@ type From struct {
 // Limits bound what one request may take.
 type Limits struct {
 	Place
+	// Use takes over a map of another file: FILE#PATH. What is written here wins.
+	Use Text `json:"use"`
 	// RequestTimeout is the longest a request may take from the send to the full answer.
 	RequestTimeout Duration `json:"request_timeout" jsonschema:"default=30s"`
 	// ConnectTimeout is the longest that dialling with the handshake may take.
@@ -116,6 +120,8 @@ type Limits struct {
 // Load says how often the flows run.
 type Load struct {
 	Place
+	// Use takes over a map of another file: FILE#PATH. What is written here wins.
+	Use Text `json:"use"`
 	// Warmup comes before the measured time; its requests are recorded, marked and left out of results.
 	Warmup Warmup `json:"warmup" jsonschema:"default=0s"`
 	// Grace is the time that open requests have to end after the stop.
@@ -127,6 +133,8 @@ type Load struct {
 // Group is load that runs one flow: closed with sessions, open with arrivals.
 type Group struct {
 	Place
+	// Use takes over a map of another file: FILE#PATH. What is written here wins.
+	Use Text `json:"use"`
 	// Server by name; may be left out when there is only one.
 	Server string `json:"server"`
 	// Flow by name; may be left out when there is only one.
@@ -171,6 +179,8 @@ type Arrivals struct {
 // Output says where and what to write.
 type Output struct {
 	Place
+	// Use takes over a map of another file: FILE#PATH. What is written here wins.
+	Use Text `json:"use"`
 	// Dir gets one folder for each run.
 	Dir string `json:"dir" jsonschema:"default=results"`
 	// Requests says what is kept of each request.
