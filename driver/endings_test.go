@@ -263,3 +263,57 @@ flows:
 		}
 	})
 }
+
+// A user who stops while the servers are still being probed wants none of them started.
+func TestNothingIsOpenedAfterAStopBeforeTheRun(t *testing.T) {
+	for range 50 { // it was a race
+		synctest.Test(t, func(t *testing.T) {
+			stop := make(chan struct{})
+			close(stop)
+			s := &server{answer: takes(time.Millisecond)}
+			got, _, err := load{group: closed(8, time.Second, 0), grace: time.Second, server: s}.run(t.Context(), t, stop)
+			if n := s.dials.Load(); n != 0 || err != nil || len(got.samples) != 0 {
+				t.Errorf("%d dials, %v, %d samples", n, err, len(got.samples))
+			}
+		})
+	}
+}
+
+// A second signal cuts the sessions before the results are finished: what servers
+// still send would hold that up.
+func TestSessionsAreCutBeforeTheResultsAreClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		s := &server{answer: hang}
+		l := load{group: closed(3, 10*time.Second, 0), grace: time.Minute, server: s}
+		plan := l.plan(t)
+		late := &lastClosed{server: s}
+		c := metrics.NewCollector(metrics.CollectorConfig{Catalog: plan.Catalog, Sinks: []metrics.Sink{late}})
+		r := driver.New(plan, c, nopLog())
+		stop := make(chan struct{})
+		time.AfterFunc(time.Second, func() { close(stop) })
+		time.AfterFunc(2*time.Second, func() { cancel(errors.New("second signal")) })
+		if err := r.Run(ctx, stop); err != nil {
+			t.Fatal(err)
+		}
+		if late.closes != 3 {
+			t.Errorf("%d of 3 sessions were closed when the results were", late.closes)
+		}
+		if err := r.Close(ctx); err != nil || s.closes.Load() != 3 {
+			t.Errorf("closed again: %v, %d", err, s.closes.Load())
+		}
+	})
+}
+
+// lastClosed is a sink that notes how many sessions were closed when it was.
+type lastClosed struct {
+	server *server
+	closes int64
+}
+
+func (*lastClosed) Write([]metrics.Sample) error { return nil }
+
+func (l *lastClosed) Close() error {
+	l.closes = l.server.closes.Load()
+	return nil
+}

@@ -62,7 +62,7 @@ func New(p *Plan, c *metrics.Collector, log *zap.Logger) *Runner {
 // Run opens the sessions, runs the load and records it, and returns when all
 // work has ended and the collector has written everything. Closing stop ends
 // the load gracefully: no new work, requests in flight may take Plan.Grace;
-// cancelling ctx cuts what is in flight. The sessions stay open: see Close.
+// cancelling ctx cuts what is in flight, and the sessions. Else they stay open: see Close.
 func (r *Runner) Run(ctx context.Context, stop <-chan struct{}) error {
 	var g errgroup.Group
 	g.Go(r.collector.Run)
@@ -75,6 +75,11 @@ func (r *Runner) Run(ctx context.Context, stop <-chan struct{}) error {
 	after.Wait()
 	for _, gr := range r.groups {
 		gr.endSessions()
+	}
+	if ctx.Err() != nil { // cut: servers that go on talking must not hold up what is still to be written
+		if cerr := r.Close(ctx); cerr != nil {
+			r.log.Debug("sessions cut", zap.Error(cerr))
+		}
 	}
 	r.collector.Close()
 	return errors.Join(err, g.Wait())
@@ -183,6 +188,11 @@ func (r *Runner) load(ctx context.Context, stop <-chan struct{}) error {
 	defer watch.Wait()
 	defer close(ended)
 
+	select {
+	case <-stop: // before anything was begun; the goroutine above may come too late
+		endSoft(errUserStop)
+	default:
+	}
 	if err := r.openSessions(soft); err != nil {
 		return err
 	}

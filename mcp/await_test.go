@@ -14,6 +14,28 @@ import (
 	"mcpbench/mcp"
 )
 
+// A server may send a notification behind the answer to whose request it belongs.
+func TestAwaitWhatFollowsTheAnswer(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		p := (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Type: "text/event-stream", Raw: "data: {\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{}}\n\n" +
+			"data: {\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}\n\n" +
+			"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\"}}\n\n"})
+		s := connect(h.T, serveHTTP(h.T, p, h.engine), mcp.Options{Watch: []string{"notifications/message"}})
+		if _, err := s.Call(h.Context(), echo); err != nil {
+			h.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(h.Context(), time.Second)
+		defer cancel()
+		if n, err := s.Await(ctx, "notifications/message"); err != nil || string(n.Params) != `{"level":"info"}` {
+			h.Errorf("%s, %v", n.Params, err)
+		}
+		synctest.Wait()
+		if got := p.Methods(); len(got) != 4 || got[3] != "" {
+			h.Errorf("the ping was not answered: %v", got)
+		}
+	})
+}
+
 // Await takes what the session watches, from before and from then on, in order.
 func TestAwait(t *testing.T) {
 	const log = "notifications/message"

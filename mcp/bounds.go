@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -11,6 +12,11 @@ import (
 // Request.Timeout may end the wait before.
 const stopWait = 2 * time.Second
 
+// postGrace is how long a POST may go without a response after its request was
+// answered on another stream: long enough for a response that the answer overtook,
+// after which the connection can be used again.
+const postGrace = 250 * time.Millisecond
+
 var (
 	// errIdle is Wants.IdleTimeout.
 	errIdle = errors.New("idle limit ran out")
@@ -19,6 +25,8 @@ var (
 	errCancelDue = errors.New("cancelled by closing the stream")
 	// errSilent ends the exchange of a cancelled request that got no sign.
 	errSilent = errors.New("no sign that the server stopped")
+	// errAnswered ends a POST without a response whose request was answered elsewhere.
+	errAnswered = fmt.Errorf("no response to it within %v after the answer", postGrace)
 )
 
 // bounds are the moments at which a request with an idle limit or a cancellation on
@@ -30,6 +38,9 @@ type bounds struct {
 	// tell tells the server that the request is cancelled, without waiting, while
 	// its answer is still awaited. nil: closing the stream tells.
 	tell func()
+	// answered, unless nil, is when the answer came on another stream than that of
+	// the exchange, which then has postGrace.
+	answered *mark
 
 	mu     sync.Mutex
 	made   time.Duration
@@ -44,13 +55,21 @@ func newBounds(w *Wants, total, now time.Duration, tell func()) *bounds {
 	return &bounds{total: total, idle: w.IdleTimeout, cancel: w.CancelAfter, tell: tell, made: now, sent: -1, told: -1}
 }
 
+// reset makes b new for another exchange with a limit.
+func (b *bounds) reset(total, now time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.total, b.made, b.sent, b.heard, b.told = total, now, -1, 0, -1
+	b.ended, b.reason = false, nil
+}
+
 // begin says that the request is sent now, possibly for a second time, and returns
 // when to strike.
 func (b *bounds) begin(now time.Duration) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.told < 0 {
-		b.sent, b.heard = now, now
+		b.sent, b.heard = now, max(b.heard, now) // progress may have come meanwhile
 	}
 	next, _ := b.next(now)
 	return next
@@ -137,6 +156,13 @@ func (b *bounds) next(now time.Duration) (at time.Duration, what error) {
 		consider(b.heard, b.idle, errIdle)
 		consider(b.sent, b.cancel, errCancelDue)
 	}
+	switch {
+	case b.answered == nil:
+	case b.answered.set.Load():
+		consider(b.answered.or(now), postGrace, errAnswered)
+	default:
+		consider(now, postGrace, nil) // to look again
+	}
 	return at, what
 }
 
@@ -145,7 +171,7 @@ func (b *bounds) fault() error {
 	switch why := b.why(); {
 	case errors.Is(why, errIdle):
 		return &TimeoutError{Limit: TimeoutIdle}
-	case errors.Is(why, errCancelDue), errors.Is(why, errSilent):
+	case errors.Is(why, errCancelDue), errors.Is(why, errSilent), errors.Is(why, errAnswered):
 		return why
 	}
 	return &TimeoutError{Limit: TimeoutTotal}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -240,6 +241,41 @@ func TestCloseDuringACall(t *testing.T) {
 		closeSession(t, s)
 		if _, ok := errors.AsType[*mcp.TransportError](<-failed); !ok {
 			t.Error("the call in flight did not fail as a transport error")
+		}
+	})
+}
+
+// Close ends a call whose connection is still being opened, too.
+func TestCloseWhileDialling(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		p := (&mcptest.Peer{}).On("tools/call", mcptest.Answer{Silent: true})
+		tr := serveHTTP(h.T, p, h.engine)
+		dial, dials := tr.DialContext, 0
+		tr.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if dials++; dials > 1 {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return dial(ctx, network, addr)
+		}
+		s, err := mcp.Connect(h.Context(), tr, mcp.Options{})
+		if err != nil {
+			h.Fatal(err)
+		}
+		failed := make(chan error, 2)
+		for range cap(failed) {
+			go func() {
+				_, err := s.Call(h.Context(), echo)
+				failed <- err
+			}()
+			synctest.Wait()
+		}
+		closeSession(h.T, s)
+		for range cap(failed) {
+			e, ok := errors.AsType[*mcp.TransportError](<-failed)
+			if !ok || e.Class() != mcp.ClassClosed && e.Class() != mcp.ClassPipe {
+				h.Errorf("got %v", e)
+			}
 		}
 	})
 }

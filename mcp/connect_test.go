@@ -17,6 +17,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// What the acceptance of a notification says beside its status need not be waited for.
+func TestNotificationWhoseAnswerNeverEnds(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		p := (&mcptest.Peer{}).On("notifications/initialized", mcptest.Answer{Status: 200, Type: "application/json", Raw: "{", Hold: true})
+		ctx, cancel := context.WithTimeout(h.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		s, err := mcp.Connect(ctx, serveHTTP(h.T, p, h.engine), mcp.Options{})
+		if err != nil {
+			h.Fatal(err)
+		}
+		defer closeSession(h.T, s)
+		if _, err := s.Call(h.Context(), echo); err != nil || time.Since(began) > time.Second {
+			h.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
+
 // Wire test 1: what follows initialize carries session and version, initialize neither.
 func TestHandshakeHeaders(t *testing.T) {
 	for _, v := range mcp.Versions() {

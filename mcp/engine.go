@@ -91,6 +91,8 @@ type response interface {
 	over(at time.Duration)
 	// hurry bounds what is left to read, instead of what did so before.
 	hurry(most time.Duration) error
+	// distrust has Close close the connection: what it carries is not what was asked for.
+	distrust()
 	// drain reads the rest of the body for a while and reports whether it was
 	// read to its end, so that the connection can be used again.
 	drain(most time.Duration) bool

@@ -17,11 +17,8 @@ const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
 	metaClientInfo   = "io.modelcontextprotocol/clientInfo"
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaLogLevel     = "io.modelcontextprotocol/logLevel" // only when it is asked for
 )
-
-// metaLogLevel is the key of params._meta that asks for log messages about one
-// request (specification 2026-07-28, basic/index, _meta).
-const metaLogLevel = "io.modelcontextprotocol/logLevel"
 
 // envelope turns a Request into the JSON-RPC message of the negotiated version
 // and numbers requests from 1. Safe for concurrent use once setVersion returned.
@@ -232,6 +229,15 @@ func nameHeader(req *Request) (value string, ok bool) {
 	}
 	s, ok := lookupString(req.Params, key)
 	return encodeHeader(s), ok
+}
+
+// checkMethod refuses a method that cannot stand in Mcp-Method, where that is sent: it
+// has no encoding (specification 2026-07-28, basic/transports, standard headers).
+func (r *rules) checkMethod(method string) error {
+	if r.MethodHeaders && encodeHeader(method) != method {
+		return fmt.Errorf("method %q: it cannot stand in the header %s", method, methodField)
+	}
+	return nil
 }
 
 // encodeHeader writes a string as a header value: plain when it is printable

@@ -60,7 +60,8 @@ func (n *negotiation) discover(ctx context.Context, s *Session, ask Version) err
 	began, bounded := n.o.now(), ctx
 	if s.info.Transport == "stdio" && n.o.Version == "" {
 		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeoutCause(ctx, silence(ctx), errSilent)
+		limit := silence(ctx)
+		bounded, cancel = context.WithTimeoutCause(ctx, limit, &silentError{limit})
 		defer cancel()
 	}
 	s.info.Supported = nil
@@ -104,10 +105,11 @@ func judgeStdio(s *Session, err error) (finding, error) {
 	legacy := finding{ask: newestLegacy}
 	_, refused := errors.AsType[*RPCError](err)
 	_, tooLarge := errors.AsType[*LimitError](err)
+	_, silent := errors.AsType[*silentError](err)
 	switch {
 	case tooLarge:
 		return finding{}, err
-	case refused || errors.Is(err, errSilent):
+	case refused || silent:
 		legacy.session = s
 	}
 	// What ended the process, or made it say nonsense, need not happen to one that is

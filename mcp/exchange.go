@@ -32,7 +32,7 @@ type exchange struct {
 	req     Request
 	id      int64
 	session bool          // the request carried a server session
-	foreign bool          // an answer to another id came
+	foreign bool          // an answer to another id came, and not ours
 	broken  bool          // the stream ended before the answer
 	lastID  string        // of the last event of the stream that had one
 	retry   time.Duration // how long the server wishes us to wait then, 0 when it has no wish
@@ -40,6 +40,7 @@ type exchange struct {
 	end     time.Duration // negative before
 	stamps  stamps
 	track   *tracker // nil for a plain request
+	router  *router  // of a batch, nil for a single request
 	reply   Reply
 
 	// Kept from one exchange to the next.
@@ -133,11 +134,14 @@ func (x *exchange) run(ctx context.Context) error {
 		x.request.bounds = x.track.bounds
 	}
 	c.showSending(&x.request, ChannelPost)
+	if x.router != nil {
+		x.router.whenSent(x.router.own, &x.request)
+	}
 	resp, err := c.engine.do(ctx, &x.request, &x.stamps)
 	if err != nil {
 		return err
 	}
-	defer closeBody(resp)
+	defer x.leave(resp)
 	x.reply.HTTPStatus = resp.status()
 	if resp.status()/100 != 2 {
 		x.reply.BytesIn, err = c.refusal(resp, x.session, x.id)
@@ -290,7 +294,7 @@ func (x *exchange) readStream(resp response, channel Channel) error {
 		done, err := x.event(&ev)
 		if done {
 			x.end = now
-			if x.track != nil {
+			if x.mindsTheRest() {
 				x.afterwards(resp, events)
 			}
 			x.drain(resp)
@@ -318,6 +322,9 @@ func (x *exchange) event(ev *sse.Event) (done bool, err error) {
 // take handles a message or, where the version has them, a batch of messages.
 // done tells that the answer was among them.
 func (x *exchange) take(data []byte) (done bool, err error) {
+	if x.router != nil {
+		return x.takeBatch(data)
+	}
 	if !isArray(data) {
 		return x.message(data)
 	}
@@ -368,6 +375,7 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 		x.foreign = true
 		return false, nil
 	}
+	x.foreign = false
 	if x.track != nil {
 		c.tokens.end(x.track)
 	}

@@ -18,7 +18,9 @@ import (
 const (
 	// staleAfter is how long a kept connection must have been idle for its end,
 	// without a byte of an answer, to count as the server's keep-alive limit. A
-	// connection in steady use that ends so is a failure of the server.
+	// connection in steady use that ends so is a failure of the server. So is an
+	// end that comes later after the request than this, or than two round trips:
+	// one that was under way when the request went out arrives before.
 	staleAfter = 100 * time.Millisecond
 	// probeAfter is how long a kept connection must have been idle to be looked at
 	// before it is used: a server may have closed it meanwhile, and a request must
@@ -33,7 +35,8 @@ const (
 // flight, kept alive for the next ones. A request that found its kept connection
 // closed by the server is sent once more over a new one and reported as
 // AnomalyStaleConnection: when the request could not be written whole, or when
-// the connection had been idle and ended before the first byte of an answer.
+// the connection had been idle and ended as the request came, before the first
+// byte of an answer.
 type fastEngine struct {
 	address string
 	target  string // of the request line
@@ -43,7 +46,7 @@ type fastEngine struct {
 	limits  Limits
 	now     func() time.Duration
 	tell    func(Anomaly, string)
-	dialer  func(ctx context.Context, network, addr string) (net.Conn, error)
+	dialing dialing
 
 	head atomic.Pointer[requestHead]
 
@@ -68,7 +71,7 @@ func newFastEngine(u *url.URL, header http.Header, s *Streamable, o *Options) *f
 	e := &fastEngine{
 		address: net.JoinHostPort(u.Hostname(), port(u)), target: u.RequestURI(),
 		host: header.Get("Host"), limits: o.Limits, now: o.now, tell: o.OnAnomaly,
-		dialer: s.DialContext, open: make(map[*fastConn]struct{}),
+		dialing: newDialing(s.DialContext), open: make(map[*fastConn]struct{}),
 	}
 	if e.host == "" {
 		e.host = u.Host
@@ -83,9 +86,6 @@ func newFastEngine(u *url.URL, header http.Header, s *Streamable, o *Options) *f
 	}
 	// Sorted, so that equal configurations send equal bytes.
 	slices.SortStableFunc(e.header, func(a, b headerField) int { return strings.Compare(a.name, b.name) })
-	if e.dialer == nil {
-		e.dialer = (&net.Dialer{Timeout: dialLimit}).DialContext
-	}
 	if u.Scheme == "https" {
 		e.tls = s.tlsConfig(u)
 	}
@@ -113,7 +113,7 @@ func (e *fastEngine) do(ctx context.Context, r *httpRequest, t *stamps) (respons
 		return nil, err
 	}
 	err = c.exchange(ctx, r, m, now, t)
-	if err != nil && c.stale(err) && ctx.Err() == nil {
+	if err != nil && c.stale(err, t.sent) && ctx.Err() == nil {
 		c.discard()
 		e.tell(AnomalyStaleConnection, "sent again: "+err.Error())
 		if c, err = e.dial(ctx, r, t); err != nil {
@@ -189,12 +189,12 @@ func (e *fastEngine) dial(ctx context.Context, r *httpRequest, t *stamps) (*fast
 		}
 		return nil, &TransportError{Op: op, Err: err}
 	}
-	socket, err := e.dialer(limited, "tcp", e.address)
+	socket, err := e.dialing.connect(limited, "tcp", e.address)
 	if err != nil {
 		return fail("dial", err)
 	}
 	tcp := e.now() - began
-	c := &fastConn{engine: e, wire: wire{Conn: socket, now: e.now}}
+	c := &fastConn{engine: e, trip: tcp, wire: wire{Conn: socket, now: e.now}}
 	c.stream = &c.wire
 	if !e.add(c) {
 		c.closeSocket()
@@ -256,6 +256,7 @@ func (e *fastEngine) close() {
 	open := e.open
 	e.open = make(map[*fastConn]struct{})
 	e.mu.Unlock()
+	e.dialing.end()
 	for c := range open {
 		c.shut()
 	}

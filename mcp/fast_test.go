@@ -113,6 +113,7 @@ func TestStaleConnection(t *testing.T) {
 		{"closed while idle", time.Minute, func(c *rawConn) { c.serveUntil(2) }, 1, false, 2},
 		{"closed as the request came", time.Minute, func(c *rawConn) { c.serveUntil(2); c.next() }, 1, false, 2},
 		{"closed again and again", time.Minute, closesAlways, 1, true, 2},
+		{"closed long after the request came", time.Minute, func(c *rawConn) { c.serveUntil(2); c.next(); time.Sleep(time.Second) }, 0, true, 1},
 		{"closed in the middle of an answer", time.Minute, closesInTheMiddle, 0, true, 1},
 		{"closed in steady use", 0, func(c *rawConn) { c.serveUntil(2); c.next() }, 0, true, 1},
 		{"announced", time.Minute, announcesTheEnd, 0, false, 2},

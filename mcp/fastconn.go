@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -42,7 +41,8 @@ func (b *buffers) free() {
 type fastConn struct {
 	engine *fastEngine
 	wire   wire
-	stream net.Conn // the wire, or TLS over it
+	stream net.Conn      // the wire, or TLS over it
+	trip   time.Duration // opening it took so long: about a round trip
 
 	idleSince time.Duration
 	idleFor   time.Duration // before this exchange, 0 on a new connection
@@ -150,12 +150,12 @@ func (c *fastConn) readEarly(t *stamps) error {
 }
 
 // stale reports whether err means that the server had closed the kept
-// connection rather than failed to answer.
-func (c *fastConn) stale(err error) bool {
+// connection rather than failed to answer. sent is when the request was.
+func (c *fastConn) stale(err error, sent time.Duration) bool {
 	if !c.used || c.answered || c.wire.expired(err) || !isTransport(err) || c.isShut() || c.wire.bounds.cancelled() {
 		return false
 	}
-	return c.partly || c.idleFor >= staleAfter
+	return c.partly || c.idleFor >= staleAfter && c.engine.now()-sent <= max(staleAfter, 2*c.trip)
 }
 
 func isTransport(err error) bool {
@@ -309,6 +309,9 @@ func (c *fastConn) atOnce() bool { return !c.later }
 // over implements response.
 func (c *fastConn) over(at time.Duration) { c.idleSince = at }
 
+// distrust implements response.
+func (c *fastConn) distrust() { c.framing.last = true }
+
 // status implements response.
 func (c *fastConn) status() int { return c.code }
 
@@ -334,8 +337,8 @@ func (c *fastConn) hurry(most time.Duration) error {
 
 // drain implements response.
 func (c *fastConn) drain(most time.Duration) bool {
-	// Usually the end is there already, or about to come.
-	if !bytes.HasSuffix(c.buf.in[c.r:c.w], []byte("0\r\n\r\n")) {
+	// Usually nothing but the end is there already.
+	if rest := c.buf.in[c.r:c.w]; c.framing.left != 0 || string(rest) != "\r\n0\r\n\r\n" {
 		if c.hurry(most) != nil {
 			return false
 		}

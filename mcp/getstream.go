@@ -217,7 +217,7 @@ func (g *getStream) message(data []byte) {
 		g.conn.inbox.request(&m)
 	case kindNotification:
 		if g.conn.inbox.notification(&m) {
-			g.conn.tokens.take(&m, len(data), 0)
+			g.conn.tokens.take(&m, len(data), 0, g.conn.o.now())
 		}
 		g.conn.o.post.deliver(&m, data, nil)
 	case kindResponse:

@@ -163,3 +163,42 @@ func testSDKSubscriptions(t *testing.T, tr mcp.Transport, v mcp.Version) {
 		t.Errorf("anomalies %q", a.Texts())
 	}
 }
+
+// A batch to the official SDK over each transport, which has two kinds of answer
+// over Streamable HTTP.
+func TestSDKBatch(t *testing.T) {
+	type kind struct {
+		name   string
+		engine mcp.Engine
+		json   bool
+	}
+	kinds := []kind{{name: "stdio"}}
+	for _, engine := range engines {
+		kinds = append(kinds, kind{string(engine) + " stream", engine, false}, kind{string(engine) + " JSON", engine, true})
+	}
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			var tr mcp.Transport = sdkPipe{t, sdkServer()}
+			if k.engine != "" {
+				tr = sdkHTTP(t, sdkServer(), k.engine, gosdk.StreamableHTTPOptions{JSONResponse: k.json})
+			}
+			var a mcptest.Anomalies
+			s := connect(t, tr, mcp.Options{Version: mcp.V20250326, OnAnomaly: a.Tell})
+			list := mcp.Request{Method: "tools/list", Timeout: 10 * time.Second}
+			replies, err := s.Batch(t.Context(), []mcp.Request{call("touch"), list, call("no such tool"), {Method: "ping"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, r := range replies {
+				wantOrder(t, r.Reply)
+				refused, _ := errors.AsType[*mcp.RPCError](r.Err)
+				if failed := refused != nil || r.Reply.ToolError; failed != (i == 2) || !failed && r.Err != nil {
+					t.Errorf("request %d: %+v, %v", i, r.Reply, r.Err)
+				}
+			}
+			if replies[3].Err != nil || string(replies[3].Reply.Result) != "{}" || len(a.Texts()) != 0 {
+				t.Errorf("ping: %+v, anomalies %q", replies[3], a.Texts())
+			}
+		})
+	}
+}

@@ -172,6 +172,9 @@ func (c *httpConn) Notify(ctx context.Context, method string, params json.RawMes
 
 func (c *httpConn) notify(ctx context.Context, method string, params json.RawMessage) error {
 	r := c.env.current()
+	if err := r.checkMethod(method); err != nil {
+		return err
+	}
 	var extra []headerField
 	if r.MethodHeaders {
 		extra = []headerField{{methodField, method}}

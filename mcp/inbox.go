@@ -30,10 +30,10 @@ func (in *inbox) notification(m *message) (progress bool) {
 	if !rules.knowsNotification(method) {
 		in.o.OnAnomaly(AnomalyUnknownNotification, method)
 	}
-	if method == "notifications/cancelled" && rules.ServerRequests {
+	if method == methodCancelled && rules.ServerRequests {
 		in.desk.withdraw(lookup(m.params, "requestId"))
 	}
-	return method == "notifications/progress"
+	return method == methodProgress
 }
 
 // request answers a server request: ping at once, what the client declared by the

@@ -56,6 +56,7 @@ type textLine struct {
 	text       []byte
 	tail       []byte // of an oversized line: its last bytes; text is its beginning
 	oversized  bool
+	inArray    bool          // each of its messages is one of several
 	first, end time.Duration // arrival of its first and of its last byte
 }
 

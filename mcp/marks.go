@@ -17,6 +17,8 @@ func (m *mark) put(at time.Duration) {
 	m.set.Store(true)
 }
 
+func (m *mark) clear() { m.set.Store(false) }
+
 // or returns the moment, or other if it has not come.
 func (m *mark) or(other time.Duration) time.Duration {
 	if m.set.Load() {

@@ -130,7 +130,8 @@ func (n *negotiation) initialize(ctx context.Context, t Transport, s *Session, a
 		return s, err
 	}
 	// HTTP+SSE has its own way to be silent: a stream without an endpoint event.
-	dial, cancel := context.WithTimeoutCause(ctx, silence(ctx), errNoWord)
+	limit := silence(ctx)
+	dial, cancel := context.WithTimeoutCause(ctx, limit, &silentError{limit})
 	defer cancel()
 	s, sseErr := n.try(ctx, dial, n.fallback, nil, ask)
 	if sseErr != nil {
@@ -169,8 +170,12 @@ func silence(ctx context.Context) time.Duration {
 	return silenceLimit
 }
 
-// errNoWord is the cause of a context that ended because nothing was said.
-var errNoWord = errors.New("no answer in the time that is given to one who may not know the question")
+// silentError is the cause of a context that ended because nothing was said.
+type silentError struct{ limit time.Duration }
+
+func (e *silentError) Error() string {
+	return fmt.Sprintf("no answer within %v", e.limit.Round(time.Millisecond))
+}
 
 // refusedPOST reports whether err is how a server of HTTP+SSE answers a POST to the
 // URL of its stream. An answer that only a modern server gives is none.

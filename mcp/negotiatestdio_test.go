@@ -31,6 +31,7 @@ func TestProbeStdio(t *testing.T) {
 		took       time.Duration
 		anomalies  map[mcp.Anomaly]int
 		text       string
+		tried      string // what the first attempt says
 	}{
 		{name: "modern", discover: mcptest.Answer{Result: `{"supportedVersions":["2026-07-28"],"capabilities":{}}`}, want: mcp.V20260728, messages: only},
 		{name: "only legacy listed", discover: legacyList, want: mcp.V20251125, messages: fresh},
@@ -44,7 +45,7 @@ func TestProbeStdio(t *testing.T) {
 		{name: "-32000", discover: rpcError(0, -32000), want: mcp.V20251125, messages: same},
 		{name: "code 0", discover: rpcError(0, 0), want: mcp.V20251125, messages: same},
 		{name: "a positive code", discover: rpcError(0, 7), want: mcp.V20251125, messages: same},
-		{name: "silence", discover: mcptest.Answer{Silent: true}, want: mcp.V20251125, messages: same, took: 5 * time.Second},
+		{name: "silence", discover: mcptest.Answer{Silent: true}, want: mcp.V20251125, messages: same, took: 5 * time.Second, tried: "gave up: no answer within 5s"},
 		{
 			name: "a late answer", discover: mcptest.Answer{Delay: 6 * time.Second, Error: `{"code":-32601,"message":"no"}`},
 			initialize: []mcptest.Answer{{Delay: 2 * time.Second, Result: initializeResult.Result}},
@@ -88,6 +89,9 @@ func TestProbeStdio(t *testing.T) {
 				}
 				if tt.text != "" {
 					contains(t, err, tt.text)
+				}
+				if !strings.HasSuffix(d.Tried[0].String(), tt.tried) {
+					t.Errorf("tried %s, want %s", d.Tried[0], tt.tried)
 				}
 				checkProbe(t, p, &a, tt.messages, tt.anomalies)
 			})
@@ -144,4 +148,30 @@ func TestProbeProcess(t *testing.T) {
 	}
 	_, err := mcp.Probe(t.Context(), &mcp.Stdio{Command: "no-such-command-here"}, nil, mcp.Options{})
 	contains(t, err, "no-such-command-here")
+}
+
+// A session that went on in an older version on the process that had refused
+// server/discover keeps the rules of that version: changes of lists come unasked there.
+func TestListChangesAfterARefusedDiscover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := (&mcptest.Peer{}).On("server/discover", rpcError(0, -32601)).
+			On("tools/call", mcptest.Answer{Frames: []mcptest.Frame{change(toolsChanged, "", "")}, Result: echoed})
+		var a mcptest.Anomalies
+		s, d, err := mcp.Negotiate(t.Context(), p.Stdio(t), nil, mcp.Options{OnAnomaly: a.Tell})
+		if err != nil || d.Version != mcp.V20251125 {
+			t.Fatalf("decided for %s, %v", d.Version, err)
+		}
+		defer func() { _ = s.Close(t.Context()) }()
+		u, _, err := s.Subscribe(t.Context(), mcp.Filter{ToolsListChanged: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Call(t.Context(), echo); err != nil {
+			t.Error(err)
+		}
+		if n, err := u.Next(within(t, time.Second)); err != nil || n.Method != toolsChanged {
+			t.Errorf("got %q, %v", n.Method, err)
+		}
+		wantAnomalies(t, &a, map[mcp.Anomaly]int{})
+	})
 }

@@ -19,9 +19,6 @@ import (
 	"time"
 )
 
-// dialLimit bounds opening one TCP connection when no context does.
-const dialLimit = 30 * time.Second
-
 // netEngine is the engine on net/http: one http.Transport for each Conn so that
 // sessions share no connection, no redirects, no cookies, no proxy, no
 // compression. HTTP/2 only when TLS.NextProtos asks for it.
@@ -32,7 +29,7 @@ type netEngine struct {
 	header    http.Header
 	limits    Limits
 	now       func() time.Duration
-	dial      func(ctx context.Context, network, addr string) (net.Conn, error)
+	dialing   dialing
 
 	mu     sync.Mutex
 	closed bool
@@ -45,12 +42,9 @@ type netEngine struct {
 func newNetEngine(u *url.URL, header http.Header, s *Streamable, o *Options) *netEngine {
 	e := &netEngine{
 		url: u, host: header.Get("Host"), header: header, limits: o.Limits, now: o.now,
-		dial: s.DialContext, open: make(map[*trackedConn]struct{}),
+		dialing: newDialing(s.DialContext), open: make(map[*trackedConn]struct{}),
 	}
 	header.Del("Host")
-	if e.dial == nil {
-		e.dial = (&net.Dialer{Timeout: dialLimit}).DialContext
-	}
 	config := s.tlsConfig(u)
 	e.transport = &http.Transport{
 		DialContext:            e.dialTracked,
@@ -142,6 +136,10 @@ func (*netResponse) atOnce() bool { return false }
 
 // over implements response; net/http looks after idle connections itself.
 func (*netResponse) over(time.Duration) {}
+
+// distrust implements response; net/http itself closes a connection on which
+// something comes unasked.
+func (*netResponse) distrust() {}
 
 // hurry implements response.
 func (r *netResponse) hurry(most time.Duration) error {
@@ -241,7 +239,7 @@ func (c *trackedConn) Close() error {
 
 func (e *netEngine) dialTracked(ctx context.Context, network, addr string) (net.Conn, error) {
 	start := e.now()
-	conn, err := e.dial(ctx, network, addr)
+	conn, err := e.dialing.connect(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -277,6 +275,7 @@ func (e *netEngine) close() {
 		open = append(open, c)
 	}
 	e.mu.Unlock()
+	e.dialing.end()
 	e.transport.CloseIdleConnections()
 	for _, c := range open {
 		// What is left was in use; a failing close leaves nothing to do.

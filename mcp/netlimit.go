@@ -28,7 +28,11 @@ func newLimit(ctx context.Context, after time.Duration, b *bounds, now func() ti
 	expire := func() { cancel(errTimeout) }
 	first := l.after
 	if l.bounds != nil {
-		expire = func() { l.strike(cancel) }
+		expire = func() {
+			if ctx.Err() == nil { // else the exchange is over
+				l.strike(cancel)
+			}
+		}
 		now := l.now()
 		first, _ = l.bounds.strike(now)
 		first -= now
@@ -52,6 +56,8 @@ func (l *limit) strike(cancel context.CancelCauseFunc) {
 		cancel(errTimeout)
 	case next > 0:
 		l.timer.Reset(next - l.now())
+	default:
+		cancel(errTimeout) // the request is over, and nobody waits for the rest
 	}
 }
 

@@ -33,11 +33,9 @@ type ParamHeaders struct {
 	tools    atomic.Pointer[map[string][]paramHeader]
 	requests atomic.Int64
 
-	first sync.Mutex // held while the tools are listed for the first time
-	known bool
-
-	mu      sync.Mutex // guards the fields below
-	listing bool
+	mu      sync.Mutex    // guards the fields below
+	first   chan struct{} // closed when the tools were listed for the first time; nil before
+	listing bool          // for another time
 	listed  time.Time
 }
 
@@ -53,19 +51,33 @@ type headerRuleError struct{ what string }
 
 func (e *headerRuleError) Error() string { return e.what }
 
-// load lists the tools unless that was tried. What fails is an anomaly: calls
-// then go without such headers, and the server says what it thinks of that.
+// load lists the tools unless that was tried, or is being tried, which it waits for.
+// What fails is an anomaly: calls then go without such headers, and the server says
+// what it thinks of that.
 func (h *ParamHeaders) load(ctx context.Context, s *Session) {
-	h.first.Lock()
-	defer h.first.Unlock()
-	if h.known {
+	h.mu.Lock()
+	first, mine := h.first, h.first == nil
+	if mine {
+		first = make(chan struct{})
+		h.first = first
+	}
+	h.mu.Unlock()
+	if !mine {
+		select {
+		case <-first:
+		case <-ctx.Done():
+		}
 		return
 	}
+	defer close(first)
 	if err := h.list(ctx, s); err != nil {
 		s.o.OnAnomaly(AnomalyToolHeaders, "tools/list: "+err.Error())
-		return
+		if ctx.Err() != nil {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.first = nil // it was not the server: the next session tries again
+		}
 	}
-	h.known = true
 }
 
 // list lists the tools and takes over what it finds.

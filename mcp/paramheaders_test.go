@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -176,6 +177,40 @@ func TestToolsAreListedOnceForTheirHeaders(t *testing.T) {
 	})
 }
 
+// Tools that cannot be listed are waited for once, by whoever opens a session
+// meanwhile, and within the time that each has.
+func TestToolsThatCannotBeListedHoldUpNoFurtherSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := (&mcptest.Peer{}).On("tools/list", mcptest.Answer{Silent: true})
+		o := mcp.Options{Version: mcp.V20260728, ParamHeaders: &mcp.ParamHeaders{}}
+		tr := p.HTTP(t)
+		began := time.Now()
+		open := func(most, want time.Duration) {
+			ctx, cancel := context.WithTimeout(t.Context(), most)
+			defer cancel()
+			s, err := mcp.Connect(ctx, tr, o)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if took := time.Since(began); took != want {
+				t.Errorf("opened after %v, want %v", took, want)
+			}
+			closeSession(t, s)
+		}
+		var opening sync.WaitGroup
+		opening.Go(func() { open(time.Minute, 5*time.Second) })
+		synctest.Wait()
+		opening.Go(func() { open(time.Minute, 5*time.Second) })
+		opening.Go(func() { open(time.Second, time.Second) })
+		opening.Wait()
+		open(time.Minute, 5*time.Second)
+		if n := len(p.Received("tools/list")); n != 1 {
+			t.Errorf("listed %d times", n)
+		}
+	})
+}
+
 // Wire test 31, and what a refused version says.
 func TestHints(t *testing.T) {
 	for answer, want := range map[string]string{
@@ -195,4 +230,21 @@ func TestHints(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A line break in the name of a method used to end the header that carries it, so
+// that what followed was a header of its own.
+func TestMethodWithALineBreakAddsAHeader(t *testing.T) {
+	overHTTP(t, func(h onHTTP) {
+		p := &mcptest.Peer{}
+		s := connect(h.T, serveHTTP(h.T, p, h.engine), mcp.Options{Version: mcp.V20260728})
+		before := len(p.Received())
+		const method = "x\r\nX-Evil: 1"
+		_, err := s.Call(h.Context(), mcp.Request{Method: method})
+		contains(h.T, err, "Mcp-Method", `x\r\n`)
+		contains(h.T, s.Notify(h.Context(), method, nil), "Mcp-Method", `x\r\n`)
+		if got := p.Received()[before:]; len(got) != 0 {
+			h.Errorf("sent %+v", got)
+		}
+	})
 }

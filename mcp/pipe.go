@@ -69,118 +69,10 @@ func startPipe(r io.ReadCloser, w io.WriteCloser, p *process, o Options) *pipeCo
 	return c
 }
 
-// SetVersion implements Conn.
-func (c *router) SetVersion(v Version) { c.env.setVersion(v) }
-
 func (c *pipeConn) describe(i *Info) {
 	if c.proc != nil {
 		i.Spawn = c.proc.spawn
 	}
-}
-
-// RoundTrip implements Conn.
-func (c *router) RoundTrip(ctx context.Context, req Request) (Reply, error) {
-	began := c.o.now()
-	if ctx.Err() != nil {
-		return Reply{Rounds: 1, Timing: Timing{Start: began, FirstByte: began, End: began}}, gaveUp(ctx)
-	}
-	k := c.begin(&req)
-	err := c.follow(k, &req)
-	if err == nil {
-		k.line, err = c.env.current().appendRequest(k.line[:0], k.id, &req)
-	}
-	if err == nil {
-		k.reply.BytesOut = len(k.line)
-		err = c.carrier.send(ctx, k, req.Timeout)
-	}
-	switch {
-	case err != nil:
-	case k.track != nil && k.track.bounds != nil:
-		err = c.awaitWithin(ctx, k, k.track.bounds)
-	default:
-		err = c.await(ctx, k, req.Timeout)
-	}
-	if err != nil && !c.giveUp(ctx, k, req.Method, err) {
-		k.err, k.end = err, c.endOf(err)
-	}
-	reply, err := k.finish(began)
-	if k.track != nil {
-		err = c.conclude(k, &reply, err)
-	}
-	c.recycle(k)
-	return reply, err
-}
-
-// await waits for the answer, the end of the connection, of the time limit, or
-// of ctx.
-func (c *router) await(ctx context.Context, k *call, limit time.Duration) error {
-	left := limit
-	if p := k.posting; p != nil && limit > 0 {
-		left = max(limit-p.spent, 1) // the limit counts from the send
-	}
-	expired := k.startTimer(left)
-	defer k.stopTimer()
-	for {
-		select {
-		case <-k.done:
-			k.settled = true
-			return nil
-		case <-c.down:
-			return c.dead
-		case <-ctx.Done():
-			return gaveUp(ctx)
-		case <-expired:
-			// The limit counts from the send.
-			left := c.sent(k, limit) + limit - c.o.now()
-			if left <= 0 {
-				return &TimeoutError{Limit: TimeoutTotal}
-			}
-			k.timer.Reset(left)
-		}
-	}
-}
-
-// sent returns when k was sent, and if it was not, so long ago that its limit is over.
-func (c *router) sent(k *call, limit time.Duration) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return or(k.sent, c.o.now()-limit)
-}
-
-// giveUp forgets a request that nobody waits for any more because of err, and
-// cancels it, unless it was never written, was refused, or nothing can be written.
-// initialize must not be cancelled (specification, basic/utilities/cancellation),
-// and whoever does not answer server/discover may be about to be sent initialize,
-// before which nothing else is due. It reports whether the answer came at this
-// very moment.
-func (c *router) giveUp(ctx context.Context, k *call, method string, err error) (answered bool) {
-	answered, cancel := c.abandon(k)
-	if answered || !cancel || method == "initialize" || method == "server/discover" || k.track.told() || errors.Is(context.Cause(ctx), errServerEnded) {
-		return answered
-	}
-	_, late := errors.AsType[*TimeoutError](err)
-	switch {
-	case ctx.Err() != nil:
-		c.carrier.cancel(k.id, "the client gave up")
-	case late:
-		c.carrier.cancel(k.id, "timeout")
-	}
-	return false
-}
-
-// abandon takes a call from the table, so that its answer, if one comes still,
-// counts as late. cancel tells that the server has it and can be told.
-func (c *router) abandon(k *call) (answered, cancel bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.remove(k) {
-		return true, false
-	}
-	if c.carrier.unsend(k) || k.sent < 0 || c.dead != nil {
-		return false, false
-	}
-	c.givenUp.add(k.id)
-	return false, true
 }
 
 // detach has a line written without waiting for it; dropped is called when the
@@ -246,43 +138,6 @@ func (c *pipeConn) unqueue(m *outgoing) bool {
 	return true
 }
 
-// fail makes err the end of the connection, unless it has ended already.
-func (c *router) fail(err error) { c.failAt(c.o.now(), err) }
-
-// failAt is fail for what happened a while ago.
-func (c *router) failAt(at time.Duration, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.dead == nil {
-		c.dead, c.deadAt = err, at
-		close(c.down)
-		c.inbox.desk.stop(err)
-		c.o.post.end(err)
-	}
-}
-
-// endOf returns when a request ended that failed with err: the connection's own
-// end, when that is the reason.
-func (c *router) endOf(err error) time.Duration {
-	select {
-	case <-c.down:
-		if err == c.dead { //nolint:errorlint // the very error that fail was given
-			return c.deadAt
-		}
-	default:
-	}
-	return c.o.now()
-}
-
-func (c *router) isOver() bool {
-	select {
-	case <-c.down:
-		return true
-	default:
-		return false
-	}
-}
-
 // write is the writing goroutine.
 func (c *pipeConn) write() {
 	var batch []byte
@@ -337,6 +192,8 @@ func (c *pipeConn) join(batch []byte, notes []*outgoing) ([]byte, []*outgoing) {
 		case m.call != nil:
 			m.call.sent = now
 			m.call.track.begin(now)
+		case m.whole != nil:
+			c.began(m.whole, now)
 		case m.detached:
 			c.detached--
 		default:

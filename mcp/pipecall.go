@@ -9,6 +9,7 @@ import (
 type outgoing struct {
 	line     []byte // without its line feed
 	call     *call  // whose request it is, or nil
+	whole    *batch // or: whose requests
 	written  chan error
 	detached bool // nobody waits for it
 }
@@ -24,6 +25,7 @@ type call struct {
 	track *tracker      // nil for a plain request
 
 	posting *posting // of HTTP+SSE
+	batch   *batch   // that the request goes out in, or nil
 
 	done    chan struct{} // has room for the one word that the answer is there
 	settled bool          // the word was taken
@@ -186,17 +188,30 @@ func (c *router) settle(id int64, t *textLine, size int, m *message, err error) 
 	if k == nil || k.sent < 0 {
 		return false
 	}
+	c.put(k, t, size, m, err)
+	return true
+}
+
+// put gives a call of the table its answer. The caller holds c.mu.
+func (c *router) put(k *call, t *textLine, size int, m *message, err error) {
 	c.remove(k)
 	k.first, k.end, k.answered = t.first, t.end, true
 	if k.opens != nil {
 		k.opens.answered()
 	}
 	k.reply.BytesIn += size
+	switch b := k.batch; {
+	case b != nil:
+		if b.left--; b.left == 0 {
+			b.answered.put(t.end)
+		}
+	case k.posting != nil:
+		k.posting.answered.put(t.end)
+	}
 	if k.err = err; err == nil {
 		k.reply.take(m, k.buf)
 	}
 	k.done <- struct{}{}
-	return true
 }
 
 // send implements carrier.

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"slices"
 )
 
 // read is the reading goroutine.
@@ -55,6 +56,7 @@ func (c *router) line(t *textLine) {
 		fault = &ProtocolError{Kind: FaultBatch, Detail: excerpt(t.text)}
 		c.o.OnAnomaly(AnomalyBatch, excerpt(t.text))
 	}
+	t.inArray = true
 	for _, one := range all {
 		c.message(t, one, fault)
 	}
@@ -80,7 +82,7 @@ func (c *router) message(t *textLine, data []byte, fault error) {
 	case kind == kindNotification:
 		// Nothing but a token ties a notification to a request here.
 		if c.inbox.notification(&m) {
-			c.tokens.take(&m, len(data), 0)
+			c.tokens.take(&m, len(data), c.stream, t.end)
 		}
 		c.o.post.deliver(&m, data, nil)
 	}
@@ -111,11 +113,13 @@ func (c *router) oversized(t *textLine) {
 func (c *router) response(t *textLine, m *message, data []byte, fault error) {
 	id, ok := m.numericID()
 	if !ok {
-		c.o.OnAnomaly(AnomalyUnknownID, excerpt(data))
+		if !c.refuseBatch(t, m, len(data)) {
+			c.o.OnAnomaly(AnomalyUnknownID, excerpt(data))
+		}
 		return
 	}
 	if fault == nil {
-		fault = m.answer(data, 0)
+		fault = m.answer(data, c.status())
 	}
 	if c.settle(id, t, len(data), m, fault) {
 		return
@@ -124,11 +128,27 @@ func (c *router) response(t *textLine, m *message, data []byte, fault error) {
 	case c.o.post.tolerates(id):
 	case c.givenUp.take(id):
 		c.o.OnAnomaly(AnomalyLateAnswer, excerpt(data))
-	case id >= 1 && id <= c.env.lastID.Load():
+	case c.asked(id):
 		c.o.OnAnomaly(AnomalyDuplicateAnswer, excerpt(data))
 	default:
 		c.o.OnAnomaly(AnomalyUnknownID, excerpt(data))
 	}
+}
+
+// asked reports whether a request with that id was among those whose answers come here.
+func (c *router) asked(id int64) bool {
+	if c.own != nil {
+		return slices.Contains(c.own.ids, id)
+	}
+	return id >= 1 && id <= c.env.lastID.Load()
+}
+
+// status is that of the HTTP response in which answers come, 0 when they do not.
+func (c *router) status() int {
+	if c.own != nil {
+		return c.own.status
+	}
+	return 0
 }
 
 // replyToServer has an answer to a server request written, without waiting for it.

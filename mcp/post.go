@@ -67,13 +67,13 @@ func (p *post) prepare(o *Options) {
 	p.busy.Store(true)
 }
 
-// speak sets the rules of the version. Where there is subscriptions/listen, what
-// comes outside it is a breach, whether anybody subscribes or not.
+// speak sets the rules of the version, also anew after server/discover was refused.
+// Where there is subscriptions/listen, what comes outside it is a breach, whether
+// anybody subscribes or not. Nobody subscribes yet.
 func (p *post) speak(f Features) {
-	if f.Has("subscriptions/listen") {
-		p.modern.Store(true)
-		p.busy.Store(true)
-	}
+	modern := f.Has("subscriptions/listen")
+	p.modern.Store(modern)
+	p.busy.Store(modern || len(p.watched) > 0)
 }
 
 // opened says that the session is open.
@@ -199,6 +199,9 @@ func (p *post) deliver(m *message, data []byte, from *listening) {
 		p.put(box, n)
 	}
 }
+
+// watches reports whether anybody waits for notifications of some method.
+func (p *post) watches() bool { return p != nil && len(p.watched) > 0 }
 
 // isUsual reports whether m is one of those that come with a plain call.
 func isUsual(m *message) bool {

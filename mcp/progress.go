@@ -152,9 +152,8 @@ func tokenKey(token []byte) string {
 
 // take credits a progress notification to the request whose token it bears and
 // returns its tracker, nil when there is none. stream tells apart the streams within
-// which the order counts.
-func (s *tokens) take(m *message, size int, stream int64) *tracker {
-	at := s.o.now()
+// which the order counts; at is when it arrived.
+func (s *tokens) take(m *message, size int, stream int64, at time.Duration) *tracker {
 	token := lookup(m.params, "progressToken")
 	key := tokenKey(token)
 	value, isNumber := jsonNumber(lookup(m.params, "progress"))

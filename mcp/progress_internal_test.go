@@ -63,7 +63,7 @@ func TestTokensOfTheOver(t *testing.T) {
 	for token, kind := range want {
 		told = nil
 		m := message{params: []byte(`{"progress":1,"progressToken":` + token + `}`)}
-		if s.take(&m, 1, 0) != nil || len(told) != 1 || told[0] != kind {
+		if s.take(&m, 1, 0, s.o.now()) != nil || len(told) != 1 || told[0] != kind {
 			t.Errorf("%s: told %v, want %v", token, told, kind)
 		}
 	}
@@ -85,7 +85,7 @@ func TestSameTokenTwice(t *testing.T) {
 	}
 	s.end(ks[0])
 	m := message{params: []byte(`{"progress":1,"progressToken":"t"}`)}
-	if s.take(&m, 1, 0) != ks[1] || len(told) != 0 {
+	if s.take(&m, 1, 0, s.o.now()) != ks[1] || len(told) != 0 {
 		t.Errorf("told %v", told)
 	}
 }
@@ -117,7 +117,7 @@ func FuzzProgress(f *testing.F) {
 		token, isNumber := readProgress(m.params)
 		owner := running[token]
 		for range 2 {
-			if got := s.take(&m, len(data), stream); got != owner {
+			if got := s.take(&m, len(data), stream, s.o.now()); got != owner {
 				t.Fatalf("%s went to %v", data, got)
 			}
 		}

@@ -19,7 +19,11 @@ func (c *httpConn) refusal(resp response, session bool, id int64) (size int, err
 		c.lose(err)
 		return 0, err
 	}
-	if e := c.refusalRPC(body, resp.status(), id); e != nil {
+	e, foreign := c.refusalRPC(body, resp.status(), id)
+	switch {
+	case foreign:
+		resp.distrust()
+	case e != nil:
 		if session && unknownSession(e) {
 			e.lost = true
 			c.lose(e)
@@ -33,19 +37,19 @@ func (c *httpConn) refusal(resp response, session bool, id int64) (size int, err
 }
 
 // refusalRPC returns the JSON-RPC error in a body, or nil when there is none
-// that can be about the request.
-func (c *httpConn) refusalRPC(body []byte, status int, id int64) *RPCError {
+// that can be about the request; foreign tells that it is about another one.
+func (c *httpConn) refusalRPC(body []byte, status int, id int64) (e *RPCError, foreign bool) {
 	m, err := decodeMessage(body)
 	isError := err == nil && m.kind() == kindResponse && m.err != nil && string(m.jsonrpc) == `"2.0"`
 	if !isError {
-		return nil
+		return nil, false
 	}
 	if got, ok := m.numericID(); !m.anonymous() && (!ok || got != id) {
 		c.o.OnAnomaly(AnomalyUnknownID, excerpt(body))
-		return nil
+		return nil, true
 	}
-	e, _ := errors.AsType[*RPCError](m.rpcError(status))
-	return e
+	e, _ = errors.AsType[*RPCError](m.rpcError(status))
+	return e, false
 }
 
 // tellingHeader returns the header field that explains a status, as "Name: value".
@@ -84,10 +88,10 @@ func beginning(resp response) string {
 	return excerpt(body)
 }
 
-// discard reads the body of an answer that says nothing more, so that the
-// connection can be used again, and returns it; a stream is left alone.
+// discard reads the body of an answer that says nothing more, for a while, so that
+// the connection can be used again, and returns it; a stream is left alone.
 func discard(resp response) []byte {
-	if mediaType(resp.header("Content-Type")) == "text/event-stream" {
+	if mediaType(resp.header("Content-Type")) == "text/event-stream" || resp.length() == 0 || resp.hurry(drainLimit) != nil {
 		return nil
 	}
 	body, _ := readSome(resp, drainBytes) // after an error the connection is not used again
@@ -99,4 +103,13 @@ func closeBody(resp response) {
 	if err := resp.Close(); err != nil {
 		return
 	}
+}
+
+// leave closes a response. An answer to another request may be one that came too
+// much, and then all that follow it on the connection would be one request late.
+func (x *exchange) leave(resp response) {
+	if x.foreign {
+		resp.distrust()
+	}
+	closeBody(resp)
 }

@@ -36,14 +36,14 @@ func (x *exchange) cursor(ev *sse.Event) {
 func (x *exchange) resume(ctx context.Context, first error) error {
 	// The end of the stream of a request that was cancelled is the sign that the
 	// server stopped.
-	if x.lastID == "" || !x.rules.GetStream || ctx.Err() != nil || x.bounds().cancelled() {
+	if x.lastID == "" || !x.rules.GetStream || ctx.Err() != nil || x.track.limits().cancelled() {
 		return first
 	}
 	left := time.Duration(0)
 	if x.req.Timeout > 0 {
 		left = max(1, x.stamps.sent+x.req.Timeout-x.conn.o.now())
 	}
-	limited, limit := newLimit(ctx, left, x.bounds(), x.conn.o.now)
+	limited, limit := newLimit(ctx, left, x.track.limits(), x.conn.o.now)
 	defer limit.stop(nil)
 	vain := 0
 	for n := 0; n < maxResumes && vain < maxVainResumes; n++ {
@@ -86,18 +86,10 @@ func (x *exchange) pause(ctx context.Context, vain int) error {
 	}
 }
 
-// bounds returns the limits of a request that has more than one, or nil.
-func (x *exchange) bounds() *bounds {
-	if x.track == nil {
-		return nil
-	}
-	return x.track.bounds
-}
-
 // outOfTime is the error of a request whose context, or limit, ended.
 func (x *exchange) outOfTime(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), errTimeout) {
-		return x.bounds().fault()
+		return x.track.limits().fault()
 	}
 	return &TransportError{Op: "read", Err: ctx.Err()}
 }

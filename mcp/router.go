@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -22,9 +23,15 @@ type router struct {
 	deadAt time.Duration // when that happened
 	calls  callTable
 	free   []*call
+	// batches are those under way, oldest first.
+	batches []*batch
 
-	givenUp givenUp
-	tokens  tokens
+	givenUp *givenUp
+	tokens  *tokens
+
+	// Of the router of one batch over Streamable HTTP: the batch, and a number for its stream.
+	own    *batch
+	stream int64
 }
 
 // carrier takes messages to the server.
@@ -43,6 +50,186 @@ type carrier interface {
 func newRouter(o *Options, env *envelope, noise Anomaly) router {
 	return router{
 		o: *o, env: env, noise: noise, down: make(chan struct{}),
-		tokens: tokens{o: o, env: env},
+		givenUp: new(givenUp), tokens: &tokens{o: o, env: env},
+	}
+}
+
+// SetVersion implements Conn.
+func (c *router) SetVersion(v Version) { c.env.setVersion(v) }
+
+// RoundTrip implements Conn.
+func (c *router) RoundTrip(ctx context.Context, req Request) (Reply, error) {
+	began := c.o.now()
+	if ctx.Err() != nil {
+		return Reply{Rounds: 1, Timing: Timing{Start: began, FirstByte: began, End: began}}, gaveUp(ctx)
+	}
+	k := c.begin(&req)
+	err := c.follow(k, &req)
+	if err == nil {
+		k.line, err = c.env.current().appendRequest(k.line[:0], k.id, &req)
+	}
+	if err == nil {
+		k.reply.BytesOut = len(k.line)
+		err = c.carrier.send(ctx, k, req.Timeout)
+	}
+	return c.outcome(ctx, k, &req, began, err)
+}
+
+// outcome waits for the answer to a request that was handed over, unless that failed
+// with err, and returns what became of it; k is over then. began is when its caller came.
+func (c *router) outcome(ctx context.Context, k *call, req *Request, began time.Duration, err error) (Reply, error) {
+	if err == nil {
+		err = c.await(ctx, k, req.Timeout)
+	}
+	if err != nil && !c.giveUp(ctx, k, req.Method, err) {
+		k.err, k.end = err, c.endOf(err)
+	}
+	reply, err := k.finish(began)
+	if k.track != nil {
+		err = c.conclude(k, &reply, err)
+	}
+	c.recycle(k)
+	return reply, err
+}
+
+// await waits for the answer, the end of the connection, of a limit of the request,
+// or of ctx.
+func (c *router) await(ctx context.Context, k *call, limit time.Duration) error {
+	left := limit
+	switch {
+	case k.track.limits() != nil:
+		var err error
+		if left, err = c.strike(k, limit); err != nil {
+			return err // what took so long was the sending
+		}
+	case k.posting != nil && k.batch == nil && limit > 0:
+		left = max(limit-k.posting.spent, 1) // the limit counts from the send
+	}
+	expired := k.startTimer(left)
+	defer k.stopTimer()
+	for {
+		select {
+		case <-k.done:
+			k.settled = true
+			return nil
+		case <-c.down:
+			return c.dead
+		case <-ctx.Done():
+			return gaveUp(ctx)
+		case <-expired:
+			left, err := c.strike(k, limit)
+			if err != nil {
+				return err
+			}
+			if left > 0 {
+				k.timer.Reset(left)
+			}
+		}
+	}
+}
+
+// strike looks whether the time of k is over, and returns how long it has still
+// until the next look, or not more than 0 for no further one.
+func (c *router) strike(k *call, limit time.Duration) (left time.Duration, err error) {
+	if b := k.track.limits(); b != nil {
+		next, over := b.strike(c.o.now())
+		if over != nil {
+			return 0, b.fault()
+		}
+		if next == 0 {
+			return 0, nil
+		}
+		return max(1, next-c.o.now()), nil
+	}
+	// The limit counts from the send.
+	left = c.sent(k, limit) + limit - c.o.now()
+	if left <= 0 {
+		return 0, &TimeoutError{Limit: TimeoutTotal}
+	}
+	return left, nil
+}
+
+// sent returns when k was sent, and if it was not, so long ago that its limit is over.
+func (c *router) sent(k *call, limit time.Duration) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return or(k.sent, c.o.now()-limit)
+}
+
+// giveUp forgets a request that nobody waits for any more because of err, and
+// cancels it, unless it was never written, was refused, or nothing can be written.
+// initialize must not be cancelled (specification, basic/utilities/cancellation),
+// and whoever does not answer server/discover may be about to be sent initialize,
+// before which nothing else is due. It reports whether the answer came at this
+// very moment.
+func (c *router) giveUp(ctx context.Context, k *call, method string, err error) (answered bool) {
+	answered, cancel := c.abandon(k)
+	if answered || !cancel || method == "initialize" || method == "server/discover" || k.track.told() || errors.Is(context.Cause(ctx), errServerEnded) {
+		return answered
+	}
+	_, late := errors.AsType[*TimeoutError](err)
+	switch {
+	case ctx.Err() != nil:
+		c.carrier.cancel(k.id, "the client gave up")
+	case late:
+		c.carrier.cancel(k.id, "timeout")
+	}
+	return false
+}
+
+// abandon takes a call from the table, so that its answer, if one comes still,
+// counts as late. cancel tells that the server has it and can be told.
+func (c *router) abandon(k *call) (answered, cancel bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.remove(k) {
+		return true, false
+	}
+	if k.batch != nil {
+		k.batch.gaveUp = true
+		c.givenUp.add(k.id) // the others may be sent still, and it with them
+		return false, k.sent >= 0 && c.dead == nil
+	}
+	if c.carrier.unsend(k) || k.sent < 0 || c.dead != nil {
+		return false, false
+	}
+	c.givenUp.add(k.id)
+	return false, true
+}
+
+// fail makes err the end of the connection, unless it has ended already.
+func (c *router) fail(err error) { c.failAt(c.o.now(), err) }
+
+// failAt is fail for what happened a while ago.
+func (c *router) failAt(at time.Duration, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead == nil {
+		c.dead, c.deadAt = err, at
+		close(c.down)
+		c.inbox.desk.stop(err)
+		c.o.post.end(err)
+	}
+}
+
+// endOf returns when a request ended that failed with err: the connection's own
+// end, when that is the reason.
+func (c *router) endOf(err error) time.Duration {
+	select {
+	case <-c.down:
+		if err == c.dead { //nolint:errorlint // the very error that fail was given
+			return c.deadAt
+		}
+	default:
+	}
+	return c.o.now()
+}
+
+func (c *router) isOver() bool {
+	select {
+	case <-c.down:
+		return true
+	default:
+		return false
 	}
 }

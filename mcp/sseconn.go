@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +30,27 @@ type posting struct {
 	spent   time.Duration // from the send to the response
 	status  int           // of the response, 0 when there was none
 	size    int           // of the JSON-RPC error in the response
+
+	answered mark   // by the stream
+	bounds   bounds // of the POST; an engine may look at them a little longer
+}
+
+// newPosting returns a posting whose answer is noted in answered, or, if that is nil,
+// in its own mark.
+func newPosting(answered *mark) *posting {
+	p := new(posting)
+	if p.bounds.answered = answered; answered == nil {
+		p.bounds.answered = &p.answered
+	}
+	return p
+}
+
+// prepare makes p ready for another message.
+func (p *posting) prepare(header []headerField, body []byte, limit, now time.Duration) {
+	p.stamps, p.spent, p.status, p.size = noStamps(), 0, 0, 0
+	p.answered.clear()
+	p.bounds.reset(limit, now)
+	p.request = httpRequest{method: "POST", header: header, body: body, limit: limit, bounds: &p.bounds}
 }
 
 func newSSEConn(ctx context.Context, e engine, name Engine, o Options) *sseConn {
@@ -97,7 +117,7 @@ func (c *sseConn) firstEvents(resp response, u *url.URL) (*url.URL, *sse.Reader,
 		_, err := c.posts.refusal(resp, false, 0)
 		return nil, nil, err
 	}
-	if coding := resp.header("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+	if coding := resp.header("Content-Encoding"); !isIdentity(coding) {
 		return nil, nil, &ProtocolError{Kind: FaultContentEncoding, Detail: coding}
 	}
 	if got := resp.header("Content-Type"); mediaType(got) != "text/event-stream" {
@@ -123,25 +143,23 @@ func (c *sseConn) send(ctx context.Context, k *call, limit time.Duration) error 
 		return c.dead
 	}
 	if k.posting == nil {
-		k.posting = new(posting)
+		k.posting = newPosting(nil)
 	}
 	p := k.posting
-	*p = posting{
-		request: httpRequest{method: "POST", header: c.posts.postHeader(c.env.current()), body: k.line, limit: limit},
-		stamps:  noStamps(),
+	p.prepare(c.posts.postHeader(c.env.current()), k.line, limit, c.o.now())
+	if k.track != nil && k.track.bounds != nil {
+		p.request.bounds = k.track.bounds // they hold also while the POST is not answered
+		k.track.bounds.answered = &p.answered
 	}
 	c.posts.showSending(&p.request, ChannelPost)
 	c.setSent(k, c.o.now()) // the answer may come before the response
-	resp, err := c.posts.engine.do(ctx, &p.request, &p.stamps)
-	if err == nil {
-		err = c.accepted(resp, p, k.id)
-	}
+	err := c.post(ctx, p, k.id)
 	answered := c.posted(k)
 	switch {
 	case err == nil:
 		return nil
 	case answered:
-		c.o.OnAnomaly(AnomalyOddStatus, "the POST of a request that was answered: "+err.Error())
+		c.overtaken(err)
 		return nil
 	case c.router.isOver():
 		return c.dead // which closed all connections
@@ -152,6 +170,20 @@ func (c *sseConn) send(ctx context.Context, k *call, limit time.Duration) error 
 		return gaveUp(ctx)
 	}
 	return err
+}
+
+// post sends a message, for which an id of 0 stands when it is a batch.
+func (c *sseConn) post(ctx context.Context, p *posting, id int64) error {
+	resp, err := c.posts.engine.do(ctx, &p.request, &p.stamps)
+	if err != nil {
+		return err
+	}
+	return c.accepted(resp, p, id)
+}
+
+// overtaken tells how the POST failed of what was answered over the stream all the same.
+func (c *sseConn) overtaken(err error) {
+	c.o.OnAnomaly(AnomalyOddStatus, "the POST of a request that was answered: "+err.Error())
 }
 
 // accepted reads the response to a POST.
@@ -176,7 +208,6 @@ func (c *sseConn) setSent(k *call, at time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k.sent = at
-	k.track.begin(at)
 }
 
 // posted notes what the POST of k was like and reports whether the answer is there.
@@ -184,7 +215,9 @@ func (c *sseConn) posted(k *call) (answered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := k.posting
-	k.sent = p.stamps.sent
+	if k.sent = p.stamps.sent; k.sent >= 0 {
+		k.track.begin(k.sent) // the connecting does not count
+	}
 	k.reply.HTTPStatus, k.reply.Timing.Connect = p.status, p.stamps.connect
 	k.reply.BytesIn += p.size
 	return c.calls.find(k.id) != k

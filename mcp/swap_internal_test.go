@@ -126,6 +126,39 @@ func TestSwapPeerHadGone(t *testing.T) {
 	}
 }
 
+// The end of the peer's side that came before the turn wakes nobody who waits for
+// it. With and without a limit of the request it is seen all the same.
+func TestSwapPeerHadHalfGone(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []time.Duration{0, time.Minute} {
+		t.Run(limit.String(), func(t *testing.T) {
+			t.Parallel()
+			w, peer := sockets(t)
+			if err := peer.CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Millisecond) // real sockets know no virtual time
+			until := limit
+			if limit > 0 {
+				until += w.now()
+			}
+			if err := w.limit(until, w.now()); err != nil {
+				t.Fatal(err)
+			}
+			began, in := time.Now(), make([]byte, 64)
+			if wrote, read, err := w.swap([]byte("ask"), in); wrote != 3 || read != 0 || err != nil {
+				t.Fatalf("%d written, %d read, %v", wrote, read, err)
+			}
+			if _, err := w.Read(in); !errors.Is(err, io.EOF) || time.Since(began) > 10*lookAgain {
+				t.Errorf("%v after %v", err, time.Since(began))
+			}
+			if w.armed != w.until {
+				t.Errorf("deadline %v, limit %v", w.armed, w.until)
+			}
+		})
+	}
+}
+
 // A request that does not fit the socket goes as far as it can.
 func TestSwapWritesPartly(t *testing.T) {
 	w, peer := sockets(t)

@@ -85,7 +85,7 @@ type Features struct {
 	// CancelByClose: over HTTP closing the response stream cancels the request;
 	// otherwise notifications/cancelled does.
 	CancelByClose bool
-	// Batches: a message may arrive as a JSON array of messages.
+	// Batches: several messages may be sent, and may arrive, as one JSON array.
 	Batches bool
 	// ResultType: results carry resultType.
 	ResultType bool

@@ -13,13 +13,21 @@ const onPurpose = "the client changed its mind"
 
 // begin says that the message of the request is being written.
 func (t *tracker) begin(now time.Duration) {
-	if t != nil && t.bounds != nil {
-		t.bounds.begin(now)
+	if b := t.limits(); b != nil {
+		b.begin(now)
 	}
 }
 
+// limits returns the bounds of the request, nil when Request.Timeout is all.
+func (t *tracker) limits() *bounds {
+	if t == nil {
+		return nil
+	}
+	return t.bounds
+}
+
 // told reports whether the server was told that the request is cancelled on purpose.
-func (t *tracker) told() bool { return t != nil && t.bounds.cancelled() }
+func (t *tracker) told() bool { return t.limits().cancelled() }
 
 // cancelled returns the error of a request that was cancelled on purpose and ended
 // with err at end, nil when it was not. sign tells whether the end was the
@@ -43,6 +51,9 @@ func (t *tracker) cancelled(err error, end time.Duration, sign bool) *CancelledE
 
 // prepare makes the message of the request.
 func (x *exchange) prepare() (err error) {
+	if err := x.rules.checkMethod(x.req.Method); err != nil {
+		return err
+	}
 	if !plain(&x.req) {
 		var tell func()
 		if !x.rules.CancelByClose {
@@ -87,17 +98,25 @@ func (x *exchange) conclude(ctx context.Context, err error) error {
 // progress credits a notification on our stream to the request whose token it
 // bears, which need not be this one.
 func (x *exchange) progress(m *message, size int) {
-	if x.conn.tokens.take(m, size, x.id) == nil {
+	if x.conn.tokens.take(m, size, x.id, x.conn.o.now()) == nil {
 		x.reply.Notifications++
 		return
 	}
 	x.reply.BytesIn -= size // counted there
 }
 
-// afterwards reads what follows the answer on the stream of a request with a
-// token, for a while: progress that comes too late.
+// mindsTheRest reports whether what follows the answer on its stream matters to
+// anybody: to a request with a token, and to who watches. What comes with a
+// subscription ends with it.
+func (x *exchange) mindsTheRest() bool {
+	return x.track != nil && x.track.key != "" || x.conn.o.post.watches() && x.req.listening() == nil
+}
+
+// afterwards reads what follows the answer, for a while: progress that comes too
+// late, and what some servers send beside the answer rather than before it.
 func (x *exchange) afterwards(resp response, events *sse.Reader) {
-	if x.track.key == "" || x.conn.drainMisses.Load() >= maxDrainMisses || resp.hurry(drainLimit) != nil {
+	c := x.conn
+	if c.drainMisses.Load() >= maxDrainMisses || resp.hurry(drainLimit) != nil {
 		return
 	}
 	for left := drainBytes; left > 0; {
@@ -106,8 +125,19 @@ func (x *exchange) afterwards(resp response, events *sse.Reader) {
 			return
 		}
 		left -= len(ev.Data)
-		if m, err := decodeMessage(ev.Data); err == nil && m.methodName() == "notifications/progress" {
-			x.conn.tokens.take(&m, 0, x.id)
+		m, err := decodeMessage(ev.Data)
+		if err != nil {
+			continue
+		}
+		switch m.kind() {
+		case kindRequest:
+			c.inbox.request(&m)
+		case kindNotification:
+			if c.inbox.notification(&m) {
+				c.tokens.take(&m, 0, x.id, c.o.now())
+			}
+			c.o.post.deliver(&m, ev.Data, nil)
+		case kindOther, kindResponse:
 		}
 	}
 }
@@ -120,33 +150,6 @@ func (c *router) follow(k *call, req *Request) (err error) {
 	id := k.id
 	k.track, err = c.tokens.follow(req, id, func() { c.carrier.cancel(id, onPurpose) })
 	return err
-}
-
-// awaitWithin is await for a request with bounds.
-func (c *router) awaitWithin(ctx context.Context, k *call, b *bounds) error {
-	now := c.o.now()
-	next, _ := b.strike(now)
-	expired := k.startTimer(next - now)
-	defer k.stopTimer()
-	for {
-		select {
-		case <-k.done:
-			k.settled = true
-			return nil
-		case <-c.down:
-			return c.dead
-		case <-ctx.Done():
-			return gaveUp(ctx)
-		case <-expired:
-			next, over := b.strike(c.o.now())
-			if over != nil {
-				return b.fault()
-			}
-			if next > 0 {
-				k.timer.Reset(next - c.o.now())
-			}
-		}
-	}
 }
 
 // conclude returns what became of a request that is not plain.

@@ -7,6 +7,11 @@ import (
 	"time"
 )
 
+// lookAgain is how long a swapper may wait without having looked at the socket, half
+// of a limit if that is less: what came before it began to wait, such as the end of
+// the peer's side, wakes nobody.
+const lookAgain = time.Second
+
 // wire is a socket with a time limit that costs little to move. The deadline
 // that the socket itself has may come before the limit; when it strikes, it is
 // moved and the work goes on. So it need not be set for each request, the limit is
@@ -29,10 +34,27 @@ type wire struct {
 // limit sets the limit to until, 0 for none. now is the present.
 func (w *wire) limit(until, now time.Duration) error {
 	w.until = until
+	if w.swapper != nil {
+		return w.armToLook(now)
+	}
 	if until == 0 || w.armed != 0 && w.armed <= until && w.armed >= until-(until-now)/10 {
 		return nil
 	}
 	return w.arm(now)
+}
+
+// armToLook sets the socket's deadline to when a swapper must have looked, unless it
+// is about there.
+func (w *wire) armToLook(now time.Duration) error {
+	look := lookAgain
+	if w.until != 0 {
+		look = min(look, max(w.until-now, 2)/2)
+	}
+	if w.armed > now+look/2 && w.armed <= now+look {
+		return nil
+	}
+	w.armed = now + look
+	return w.SetDeadline(time.Now().Add(look))
 }
 
 // arm sets the socket's deadline to the limit.
@@ -56,10 +78,12 @@ func (w *wire) early(err error) bool {
 		return false
 	case w.bounds != nil:
 		next, over := w.bounds.strike(w.now())
-		if over != nil || next == 0 {
+		if over != nil || next == 0 && w.expired(err) {
 			return false
 		}
-		w.until = next
+		if next != 0 {
+			w.until = next
+		}
 	case w.expired(err):
 		return false
 	}

@@ -18,20 +18,22 @@ import (
 type Frame struct {
 	// OffsetNS counts from when the program began to open sessions, which is
 	// before the clock of the results starts.
-	OffsetNS int64    `json:"offset_ns"`
-	Server   string   `json:"server,omitempty"`
-	Session  uint32   `json:"session"` // its number, as in the tables
-	Dir      string   `json:"dir"`     // out: to the server; in: from it
-	Channel  string   `json:"channel"`
-	Status   int      `json:"http_status,omitempty"`
-	Header   []string `json:"header,omitempty"`
-	Event    string   `json:"event,omitempty"`
-	EventID  string   `json:"event_id,omitempty"`
-	RetryMS  int64    `json:"retry_ms,omitempty"`
-	Method   string   `json:"method,omitempty"`
-	ID       string   `json:"id,omitempty"`  // as JSON text
-	Bytes    int      `json:"bytes"`         // of the whole message
-	Cut      int      `json:"cut,omitempty"` // bytes at its end that are not in Text
+	OffsetNS int64  `json:"offset_ns"`
+	Server   string `json:"server,omitempty"`
+	Session  int64  `json:"session"` // its number, as in the tables; -1 of a probe
+	// Probe marks what was asked of the server before the load, in no table.
+	Probe   bool     `json:"probe,omitempty"`
+	Dir     string   `json:"dir"` // out: to the server; in: from it
+	Channel string   `json:"channel"`
+	Status  int      `json:"http_status,omitempty"`
+	Header  []string `json:"header,omitempty"`
+	Event   string   `json:"event,omitempty"`
+	EventID string   `json:"event_id,omitempty"`
+	RetryMS int64    `json:"retry_ms,omitempty"`
+	Method  string   `json:"method,omitempty"`
+	ID      string   `json:"id,omitempty"`  // as JSON text
+	Bytes   int      `json:"bytes"`         // of the whole message
+	Cut     int      `json:"cut,omitempty"` // bytes at its end that are not in Text
 	// Incomplete tells that more was to come, but did not or was over a limit.
 	Incomplete bool   `json:"incomplete,omitempty"`
 	Text       string `json:"text"`

@@ -73,7 +73,7 @@ func TestFrameLogIsBounded(t *testing.T) {
 	for caller := range callers {
 		all.Go(func() {
 			for i := range each {
-				l.Add(output.Frame{Session: uint32(caller), OffsetNS: int64(i), Text: text})
+				l.Add(output.Frame{Session: int64(caller), OffsetNS: int64(i), Text: text})
 			}
 		})
 	}

@@ -157,6 +157,7 @@ func errorText(e *metrics.ErrorSummary) string {
 		lead = fmt.Sprint(e.Code)
 	case metrics.HTTPError.String():
 		lead = fmt.Sprintf("HTTP %d", e.Code)
+		message = strings.Replace(message, "HTTP status #", lead, 1) // masked, but known
 	case metrics.TransportError.String():
 		if message != "" {
 			return message

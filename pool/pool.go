@@ -68,6 +68,7 @@ type Pool[S Session] struct {
 	down    bool
 	retired sync.WaitGroup // sessions being closed out of a slot
 	hurry   chan struct{}  // closed when retired sessions have no more time
+	hurried sync.Once
 }
 
 // New returns a pool of empty slots. It dials nothing and starts no goroutine.
@@ -111,7 +112,8 @@ func (p *Pool[S]) Hopeless() bool {
 
 // Close closes all sessions side by side, each within CloseTimeout and all
 // within ctx, waits for them, and returns the joined errors. Slots give no
-// session afterwards. Call it when all users of the pool have ended.
+// session afterwards. Call it when all users of the pool have ended;
+// a second call closes nothing more.
 func (p *Pool[S]) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.down = true
@@ -128,7 +130,7 @@ func (p *Pool[S]) Close(ctx context.Context) error {
 		})
 	}
 	g.Wait()
-	stop := context.AfterFunc(ctx, sync.OnceFunc(func() { close(p.hurry) }))
+	stop := context.AfterFunc(ctx, func() { p.hurried.Do(func() { close(p.hurry) }) })
 	defer stop()
 	p.retired.Wait()
 	return summarize(errs)

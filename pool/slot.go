@@ -82,6 +82,9 @@ func (s *Slot[S]) dial(ctx context.Context) (*Live[S], error) {
 		return nil, context.Cause(ctx)
 	}
 	defer func() { <-p.dialing }()
+	if ctx.Err() != nil { // of two that are ready, select takes either
+		return nil, context.Cause(ctx)
+	}
 	p.connecting.Add(1)
 	defer p.connecting.Add(-1)
 

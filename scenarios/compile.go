@@ -196,12 +196,13 @@ func (c *compiler) complete() bool {
 }
 
 func (c *compiler) thresholds() {
+	complete := c.complete() // before the faults of thresholds themselves
 	for _, t := range c.file.Thresholds {
 		if t.Node == nil {
 			continue
 		}
 		parsed, err := metrics.ParseThreshold(t.Node.Text)
-		if err == nil && c.complete() {
+		if err == nil && complete {
 			err = parsed.Resolve(c.out.Catalog())
 		}
 		var fault *metrics.ThresholdError

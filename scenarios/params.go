@@ -169,7 +169,7 @@ func (b *paramsBuilder) named(n *syntax.Node, path string, out *Step) {
 	if !dynamic {
 		out.RequestName = out.Name
 	}
-	if n != nil && out.Name == "" {
+	if n != nil && out.Name == "" && !strings.Contains(n.Text, "${{") { // an expression at fault leaves nothing
 		b.fault(n, path, "must not be empty")
 	}
 }

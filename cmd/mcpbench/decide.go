@@ -19,8 +19,8 @@ var errStopped = errors.New("stopped by the user")
 // version is pinned, once and before the load: every session is then opened so, and
 // the catalog tells it. Where that cannot be found out the sessions fail with the
 // reason, so that they show among the failed ones.
-func (e *execution) decide(ctx context.Context, log *zap.Logger) {
-	ctx, stop := context.WithCancelCause(ctx)
+func (e *execution) decide(work context.Context, log *zap.Logger) {
+	ctx, stop := context.WithCancelCause(work)
 	defer stop(nil)
 	var watch sync.WaitGroup
 	done := make(chan struct{})
@@ -40,7 +40,7 @@ func (e *execution) decide(ctx context.Context, log *zap.Logger) {
 		if !used || s.Protocol != "" {
 			continue
 		}
-		d, err := e.found(ctx, s, log)
+		d, err := e.found(ctx, work, s, log)
 		if err == nil { // as if it had been pinned so
 			s.Transport, s.AnyHTTP, s.Protocol = d.Transport.Kind(), false, string(d.Version)
 		}
@@ -80,18 +80,19 @@ func tellProbe(log *zap.Logger, s *scenarios.Server, tried []string, err error) 
 
 // found returns what one server speaks: what is known since it was asked for the
 // tool's schema, or what it says now.
-func (e *execution) found(ctx context.Context, s *scenarios.Server, log *zap.Logger) (mcp.Decision, error) {
+func (e *execution) found(ctx, work context.Context, s *scenarios.Server, log *zap.Logger) (mcp.Decision, error) {
 	if d := e.flags.decided; d != nil && len(e.program.Servers) == 1 {
 		return *d, nil
 	}
-	d, err := e.probe(ctx, s, log)
+	d, err := e.probe(ctx, work, s, log)
 	if s.Embedded {
 		e.asked += int64(len(d.Tried))
 	}
 	return d, err
 }
 
-func (e *execution) probe(ctx context.Context, s *scenarios.Server, log *zap.Logger) (mcp.Decision, error) {
+// probe asks the server within ctx. The end of the session is orderly, until work ends.
+func (e *execution) probe(ctx, work context.Context, s *scenarios.Server, log *zap.Logger) (mcp.Decision, error) {
 	dialer := &dialer{server: s, seed: e.flags.seed, engine: mcp.Engine(e.flags.engine)}
 	for i := range e.program.Groups {
 		if &e.program.Servers[e.program.Groups[i].Server] == s {
@@ -112,12 +113,24 @@ func (e *execution) probe(ctx context.Context, s *scenarios.Server, log *zap.Log
 			log.Debug("anomaly of the probe", zap.Stringer("kind", kind), zap.String("detail", detail))
 		},
 	}
+	e.frames.watchProbe(s.Name, &o)
 	for i, l := range e.logs {
 		if l != nil && &e.program.Servers[i] == s {
 			o.Stderr = l.Probe()
 		}
 	}
-	return mcp.Probe(ctx, transport, fallback, o)
+	var odd noise
+	odd.watch(&o)
+	session, d, err := mcp.Negotiate(ctx, transport, fallback, o)
+	if err != nil {
+		return d, odd.explain(err)
+	}
+	closing, cut := context.WithTimeout(work, closeTime)
+	defer cut()
+	if err := session.Close(closing); err != nil {
+		log.Debug("session of the probe not closed in order", zap.Error(err))
+	}
+	return d, nil
 }
 
 // attempts says in words what was tried. Servers may repeat secrets.

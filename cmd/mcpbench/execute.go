@@ -9,6 +9,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -363,7 +364,9 @@ func (e *execution) textOptions(s *metrics.Summary, counted *target.Stats) outpu
 		}
 	}
 	if counted != nil {
-		if e.program.RowIsRequest() {
+		// What went to other servers cannot be told apart in our count.
+		onlyDemo := !slices.ContainsFunc(e.program.Groups, func(g scenarios.Group) bool { return !e.program.Servers[g.Server].Embedded })
+		if onlyDemo && e.program.RowIsRequest() {
 			o.Hints = append(o.Hints, targetHint(*counted, e.collector.Snapshot(), s.Sessions.Opened+e.asked+e.listed()))
 		}
 		if s.ExitCode == 0 && e.scenario.Name() == "quickstart" {

@@ -13,9 +13,10 @@ import (
 
 // frameLog is the log of --frames. A nil one does nothing.
 type frameLog struct {
-	log  *output.FrameLog
-	mask *scenarios.Masker
-	base atomic.Pointer[time.Time] // of the frames' offsets, once it is known
+	log     *output.FrameLog
+	mask    atomic.Pointer[scenarios.Masker]
+	started bool                      // of the goroutine that starts it
+	base    atomic.Pointer[time.Time] // of the frames' offsets, once it is known
 }
 
 // openFrames opens the file of --frames; nil when there is to be none.
@@ -33,13 +34,18 @@ func openFrames(f *runFlags) (*frameLog, error) {
 	return &frameLog{log: log}, nil
 }
 
-// start begins to log. Sessions are watched only after that.
+// start begins to log, before anything is sent. Called again it only changes what
+// is hidden from then on. It is for one goroutine.
 func (l *frameLog) start(mask *scenarios.Masker) error {
 	if l == nil {
 		return nil
 	}
-	l.mask = mask
-	return l.log.Start(func(f *output.Frame) { hide(f, mask) })
+	l.mask.Store(mask)
+	if l.started {
+		return nil
+	}
+	l.started = true
+	return l.log.Start(func(f *output.Frame) { hide(f, l.mask.Load()) })
 }
 
 func (l *frameLog) close() error {
@@ -54,10 +60,29 @@ func (l *frameLog) watch(server string, session uint32, o *mcp.Options) {
 	if l == nil {
 		return
 	}
-	l.base.CompareAndSwap(nil, &o.Base)
+	base := o.Base
+	l.base.CompareAndSwap(nil, &base)
+	later := base.Sub(*l.base.Load()) // than a probe
 	o.OnFrame = func(f mcp.Frame) {
-		out := newFrame(&f, l.mask, output.FrameText)
-		out.Server, out.Session = server, session
+		out := newFrame(&f, l.mask.Load(), output.FrameText)
+		out.OffsetNS += int64(later)
+		out.Server, out.Session = server, int64(session)
+		l.log.Add(out)
+	}
+}
+
+// watchProbe has the frames logged of a session that is opened before the load to
+// ask a server something. It sets the Base of o.
+func (l *frameLog) watchProbe(server string, o *mcp.Options) {
+	if l == nil {
+		return
+	}
+	now := time.Now()
+	l.base.CompareAndSwap(nil, &now)
+	o.Base = *l.base.Load()
+	o.OnFrame = func(f mcp.Frame) {
+		out := newFrame(&f, l.mask.Load(), output.FrameText)
+		out.Server, out.Session, out.Probe = server, -1, true
 		l.log.Add(out)
 	}
 }

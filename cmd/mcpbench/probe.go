@@ -95,7 +95,10 @@ func (a *aim) open(ctx context.Context, t *targetFlags, d *dialer, o mcp.Options
 	if err != nil {
 		return nil, usage("%w", errors.Join(err, target.discard()))
 	}
-	o.Client, o.Base = mcp.Implementation{Name: "mcpbench", Version: version}, time.Now()
+	o.Client = mcp.Implementation{Name: "mcpbench", Version: version}
+	if o.Base.IsZero() {
+		o.Base = time.Now()
+	}
 	p := &probe{timeout: t.timeout, target: target, pinned: a.server.Protocol != ""}
 	p.decision.Transport = transport
 	p.connect = func(ctx context.Context, v mcp.Version) (*mcp.Session, error) {
@@ -103,8 +106,10 @@ func (a *aim) open(ctx context.Context, t *targetFlags, d *dialer, o mcp.Options
 		defer cancel()
 		o := o
 		o.Version = v
+		var odd noise
+		odd.watch(&o)
 		session, decision, err := mcp.Negotiate(ctx, p.decision.Transport, fallback, o)
-		if err != nil {
+		if err = odd.explain(err); err != nil {
 			outcome, code := driver.Classify(ctx, mcp.Reply{}, err)
 			return nil, &connectError{outcome: outcome, code: code, err: err}
 		}
@@ -241,13 +246,27 @@ func list[T any](ctx context.Context, p *probe, method, member string, page func
 	return out, nil
 }
 
+// openSchemaProbe is openProbe with the frames in the log of --frames.
+func (f *runFlags) openSchemaProbe(ctx context.Context, s streams, q scenarios.QuickConfig) (*probe, error) {
+	a, err := f.aimAt(s, q)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.frameLog.start(a.scenario.Masker()); err != nil {
+		return nil, failure("--frames: %w", err)
+	}
+	o := mcp.Options{ParamHeaders: &mcp.ParamHeaders{}}
+	f.frameLog.watchProbe(a.server.Name, &o)
+	return a.open(ctx, &f.targetFlags, &dialer{}, o)
+}
+
 // argumentsFromSchema asks the server for the tool and makes arguments from its
 // input schema; {} when it lists no such tool: the calls then show what it says.
 func (f *runFlags) argumentsFromSchema(ctx context.Context, s streams, q scenarios.QuickConfig) ([]byte, error) {
 	if f.dryRun {
 		return []byte("{}"), nil // nothing is sent
 	}
-	p, err := openProbe(ctx, s, &f.targetFlags, q)
+	p, err := f.openSchemaProbe(ctx, s, q)
 	if exit, ok := errors.AsType[*exitError](err); ok && exit.code == metrics.ExitError {
 		f.probeFailed = err
 		return []byte("{}"), nil

@@ -54,19 +54,19 @@ func runRun(cmd *cobra.Command, s streams, f *runFlags, args []string) error {
 	if err := checkRunUsage(cmd, s, f, args); err != nil {
 		return err
 	}
-	frames, err := openFrames(f) // also the server's schema is asked for only after this
-	if err != nil {
+	var err error
+	if f.frameLog, err = openFrames(f); err != nil { // also the server's schema is asked for only after this
 		return err
 	}
-	err = runLoaded(cmd, s, f, args, frames)
+	err = runLoaded(cmd, s, f, args)
 	// It is closed already, unless it did not come to a run.
-	if cerr := frames.close(); cerr != nil && err == nil {
+	if cerr := f.frameLog.close(); cerr != nil && err == nil {
 		err = failure("%w", cerr)
 	}
 	return err
 }
 
-func runLoaded(cmd *cobra.Command, s streams, f *runFlags, args []string, frames *frameLog) error {
+func runLoaded(cmd *cobra.Command, s streams, f *runFlags, args []string) error {
 	ctx := cmd.Context()
 	var sc *scenarios.Scenario
 	err := interruptible(ctx, func(ctx context.Context) (err error) {
@@ -103,7 +103,7 @@ func runLoaded(cmd *cobra.Command, s streams, f *runFlags, args []string, frames
 	}
 	e := &execution{
 		streams: s, flags: f, scenario: sc, program: program, command: maskedCommand(cmd, args, f), failed: f.probeFailed,
-		frames: frames,
+		frames: f.frameLog,
 	}
 	if err := f.profiles.start(); err != nil {
 		return failure("%w", errors.Join(err, f.profiles.stop()))

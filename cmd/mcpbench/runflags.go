@@ -110,6 +110,7 @@ type runFlags struct {
 	only       []string
 	dryRun     bool
 	frames     string
+	frameLog   *frameLog // of frames, once it is open; nil: none
 
 	profiles profiles
 

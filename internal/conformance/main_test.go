@@ -61,7 +61,7 @@ func runTests(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	code = m.Run()
-	if table := matrix.table(); table != "" {
+	if table := matrix.table() + operationsTable; table != "" {
 		_, _ = fmt.Fprint(os.Stdout, table)
 	}
 	return code, nil

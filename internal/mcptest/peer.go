@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -37,13 +38,14 @@ type Received struct {
 	Conn       int         // over stdio: which connection it came on, from 1
 	Method     string      // JSON-RPC method; "GET" or "DELETE" for those; "" for a response
 	ID         string      // as JSON text, "" when there is none
+	Batch      []Received  // the messages of an array, whose Method is then "batch"
 	Params     json.RawMessage
 	Body       string
 }
 
 // Answer is what the peer does with one message. In its texts $ID stands for the
 // id of the message and $TOKEN for its progress token, both as JSON text, and
-// $LAST for its Last-Event-ID header.
+// $LAST for its Last-Event-ID header; $1 to $9 stand for the ids of a batch.
 type Answer struct {
 	Delay  time.Duration
 	Result string // JSON text of the result
@@ -91,7 +93,7 @@ type Frame struct {
 // Versions lists the five protocol versions, newest first.
 var Versions = []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
-// On scripts the answers to a method, or to "GET" and "DELETE": one for each time
+// On scripts the answers to a method, or to "GET", "DELETE" and "batch": one for each time
 // it comes, the last one for all that follow.
 func (p *Peer) On(method string, answers ...Answer) *Peer {
 	p.mu.Lock()
@@ -224,6 +226,8 @@ func (p *Peer) standard(r Received) Answer {
 		return Answer{Result: `{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}`}
 	case "tools/call":
 		return Answer{Result: `{"content":[{"type":"text","text":"ok"}]}`}
+	case "batch":
+		return p.each(r.Batch)
 	case "GET", "DELETE":
 		if r.Method == "DELETE" && p.SessionID != "" {
 			return Answer{Status: http.StatusNoContent}
@@ -234,6 +238,25 @@ func (p *Peer) standard(r Received) Answer {
 		return Answer{}
 	}
 	return Answer{Error: `{"code":-32601,"message":"Method not found"}`}
+}
+
+// each answers a batch by one array, last to first, with what answers each message
+// alone. The caller holds p.mu.
+func (p *Peer) each(all []Received) Answer {
+	var answers []string
+	for _, r := range slices.Backward(all) {
+		a, ok := p.scripted(r.Method)
+		if !ok {
+			a = p.standard(r)
+		}
+		if m := a.message(r); m != "" {
+			answers = append(answers, m)
+		}
+	}
+	if answers == nil {
+		return Answer{}
+	}
+	return Answer{JSON: "[" + strings.Join(answers, ",") + "]"}
 }
 
 func (p *Peer) versions() []string {
@@ -279,7 +302,11 @@ func fill(text string, r Received) string {
 	if json.Unmarshal(r.Params, &params) == nil && params.Meta.Token != nil {
 		token = string(params.Meta.Token)
 	}
-	return strings.NewReplacer("$ID", r.ID, "$TOKEN", token, "$LAST", r.Header.Get("Last-Event-Id")).Replace(text)
+	pairs := []string{"$ID", r.ID, "$TOKEN", token, "$LAST", r.Header.Get("Last-Event-Id")}
+	for i, one := range r.Batch {
+		pairs = append(pairs, "$"+strconv.Itoa(i+1), one.ID)
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
 }
 
 // member returns a string member of a JSON object, "" when there is none.
@@ -300,6 +327,14 @@ func decode(body []byte) Received {
 		Params json.RawMessage `json:"params"`
 	}
 	r := Received{At: time.Now(), Body: string(body)}
+	var all []json.RawMessage
+	if json.Unmarshal(body, &all) == nil && all != nil {
+		r.Method = "batch"
+		for _, one := range all {
+			r.Batch = append(r.Batch, decode(one))
+		}
+		return r
+	}
 	if json.Unmarshal(body, &m) == nil {
 		r.ID, r.Method, r.Params = string(m.ID), m.Method, m.Params
 	}

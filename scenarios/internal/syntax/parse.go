@@ -206,7 +206,11 @@ func (s *Source) syntaxError(err error) {
 		line = len(s.lines)
 		column = utf8.RuneCountInString(s.lines[line-1]) + 1
 	}
-	s.Report(max(line, 1), column, "", "not YAML: %s", firstLine(syntaxErr.Message))
+	message := firstLine(syntaxErr.Message)
+	if strings.Contains(message, "'\t'") {
+		message = "a tab where YAML wants spaces"
+	}
+	s.Report(max(line, 1), column, "", "not YAML: %s", message)
 }
 
 func firstLine(text string) string {

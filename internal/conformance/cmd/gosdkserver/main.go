@@ -52,18 +52,6 @@ func run(mode, addr string) error {
 	return listen(ctx, addr, handler)
 }
 
-func newServer() *mcp.Server {
-	type input struct {
-		Message string `json:"message" jsonschema:"what to return"`
-	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "gosdkserver", Version: "1.8.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "echo", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
-		func(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, any, error) {
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Message}}}, nil, nil
-		})
-	return server
-}
-
 // listen prints the URL, so that the caller may ask for port 0, and serves
 // until ctx ends.
 func listen(ctx context.Context, addr string, handler http.Handler) error {

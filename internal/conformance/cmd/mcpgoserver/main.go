@@ -16,7 +16,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 )
 
@@ -47,20 +46,6 @@ func run(mode, addr string) error {
 	default:
 		return fmt.Errorf("unknown mode %q", mode)
 	}
-}
-
-func newServer() *server.MCPServer {
-	s := server.NewMCPServer("mcpgoserver", "1.2.1")
-	s.AddTool(
-		mcp.NewTool("echo", mcp.WithString("message", mcp.Required()), mcp.WithReadOnlyHintAnnotation(true)),
-		func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			message, err := req.RequireString("message")
-			if err != nil {
-				return mcp.NewToolResultError(err.Error()), nil
-			}
-			return mcp.NewToolResultText(message), nil
-		})
-	return s
 }
 
 // listen prints the URL, so that the caller may ask for port 0, and serves
