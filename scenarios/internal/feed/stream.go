@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	blockBytes = 256 << 10
+	blockBytes = 128 << 10
 	// aheadBytes is how much is read before it is asked for, keptBytes how much is
 	// kept after. blockCost is what a block counts at least.
-	aheadBytes = 4 << 20
-	keptBytes  = 8 << 20
+	aheadBytes = 2 << 20
+	keptBytes  = 4 << 20
 	blockCost  = 4 << 10
 )
 
