@@ -1,6 +1,8 @@
 package feed_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 
 	"mcpbench/scenarios/internal/feed"
 )
@@ -264,8 +267,54 @@ func TestDamagedParquet(t *testing.T) {
 	}
 }
 
+// TestParquetWithoutAPageIndex, as some writers leave it out: all but random
+// places of a large file work.
 func TestParquetWithoutAPageIndex(t *testing.T) {
-	// alltypes_plain.parquet of the library's tests would do; a file is made the
-	// same by taking the places of the indexes out of its metadata.
-	t.Skip("no writer at hand leaves the page index out")
+	const n = 20_000
+	with := writeParquet(t, items(n), parquet.MaxRowsPerRowGroup(7001), parquet.PageBufferSize(2000))
+	file := withoutPageIndex(t, with)
+	for _, s := range []feed.Spec{{}, {Memory: 1000}} {
+		s.Name, s.File = "q", file
+		f := open(t, s)
+		for _, i := range []uint64{0, 1, 5000, 7001, n + 3, 1_000_000, 9_999, 15_000} {
+			row, err := f.Row(t.Context(), i)
+			if err != nil || row["id"] != int(i%n) || row["more"] != fmt.Sprint("more ", i%n%10) {
+				t.Errorf("arrival %d: %v, %v", i, row, err)
+			}
+		}
+	}
+	want := "has no page index for column \"id\", without which each row picked at random means to read 7001 rows: write the file with one"
+	if _, err := feed.Open(t.Context(), feed.Spec{Name: "q", File: file, Pick: feed.Random, Memory: 1000}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("random: %v", err)
+	}
+	_ = open(t, feed.Spec{Name: "q", File: file, Pick: feed.Random})
+}
+
+// withoutPageIndex makes a copy of which the metadata does not know the indexes.
+func withoutPageIndex(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	metadata := f.Metadata()
+	for g := range metadata.RowGroups {
+		for c := range metadata.RowGroups[g].Columns {
+			chunk := &metadata.RowGroups[g].Columns[c]
+			chunk.OffsetIndexOffset, chunk.OffsetIndexLength = 0, 0
+			chunk.ColumnIndexOffset, chunk.ColumnIndexLength = 0, 0
+		}
+	}
+	footer, err := thrift.Marshal(new(thrift.CompactProtocol), metadata)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := int(binary.LittleEndian.Uint32(data[len(data)-8:]))
+	data = append(data[:len(data)-8-old], footer...)
+	data = append(binary.LittleEndian.AppendUint32(data, uint32(len(footer))), "PAR1"...)
+	return write(t, "without.parquet", string(data))
 }
