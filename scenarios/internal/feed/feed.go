@@ -146,7 +146,7 @@ func (f *Feed) fill(ctx context.Context, i uint64, dst Row) error {
 		return fmt.Errorf("data.%s: %w", f.name, ErrClosed)
 	}
 	if f.shard.N > 0 {
-		i = i*uint64(f.shard.N) + uint64(f.shard.I)
+		i = i*uint64(f.shard.N) + uint64(f.shard.I) //nolint:gosec // not negative
 	}
 	var n int64
 	switch {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +51,32 @@ func short(row feed.Row, err error, file string) string {
 		return strings.ReplaceAll(err.Error(), file, "F")
 	}
 	return fmt.Sprint(row)
+}
+
+// first returns the first n rows as text.
+func first(t *testing.T, f *feed.Feed, n int, file string) (rows []string) {
+	t.Helper()
+	for i := range uint64(n) {
+		row, err := f.Row(t.Context(), i)
+		rows = append(rows, short(row, err, file))
+	}
+	return rows
+}
+
+// ids returns the column id of the first arrivals, up to the end.
+func ids(t *testing.T, f *feed.Feed, most int) (out []string) {
+	t.Helper()
+	for i := range uint64(most) {
+		row, err := f.Row(t.Context(), i)
+		if errors.Is(err, feed.ErrEnd) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, fmt.Sprint(row["id"]))
+	}
+	return out
 }
 
 // pipe is a file that is none: it cannot go back.
@@ -153,12 +180,7 @@ func TestRows(t *testing.T) {
 				if s.OnEnd == "" {
 					s.Pick = feed.Unique
 				}
-				f := open(t, s)
-				var got []string
-				for i := range tt.want {
-					row, err := f.Row(t.Context(), uint64(i))
-					got = append(got, short(row, err, file))
-				}
+				got := first(t, open(t, s), len(tt.want), file)
 				if s.OnEnd == feed.Recycle { // goes round where the others end
 					got[len(got)-1] = "end"
 				}
@@ -166,40 +188,40 @@ func TestRows(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", way, diff)
 				}
 			}
-			inOrder := tt.want[:len(tt.want)-1]
 			random := open(t, feed.Spec{Name: "q", File: file, Columns: tt.columns, Comma: tt.comma, Pick: feed.Random, Memory: 3})
 			held := open(t, feed.Spec{Name: "q", File: file, Columns: tt.columns, Comma: tt.comma, Pick: feed.Random})
-			seen := map[string]bool{}
-			for i := range uint64(200) {
-				row, err := random.Row(t.Context(), i)
-				heldRow, heldErr := held.Row(t.Context(), i)
-				got := short(row, err, file)
-				if want := short(heldRow, heldErr, file); got != want {
-					t.Fatalf("arrival %d: %s at a random place, %s held", i, got, want)
-				}
-				seen[got] = true
-			}
-			for _, want := range inOrder {
-				if !seen[want] {
-					t.Errorf("random never gives %s", want)
-				}
-			}
-			if len(seen) > len(inOrder) {
-				t.Errorf("random gives %v", seen)
-			}
+			sameAtRandom(t, held, random, file, tt.want[:len(tt.want)-1])
 		})
+	}
+}
+
+// sameAtRandom draws from two feeds of one seed, until all rows came.
+func sameAtRandom(t *testing.T, held, random *feed.Feed, file string, rows []string) {
+	t.Helper()
+	seen := map[string]bool{}
+	for i := range uint64(200) {
+		row, err := random.Row(t.Context(), i)
+		heldRow, heldErr := held.Row(t.Context(), i)
+		got := short(row, err, file)
+		if want := short(heldRow, heldErr, file); got != want {
+			t.Fatalf("arrival %d: %s at a random place, %s held", i, got, want)
+		}
+		seen[got] = true
+	}
+	for _, want := range rows {
+		if !seen[want] {
+			t.Errorf("random never gives %s", want)
+		}
+	}
+	if len(seen) > len(rows) {
+		t.Errorf("random gives %v", seen)
 	}
 }
 
 func TestList(t *testing.T) {
 	rows := []feed.Row{{"a": 1, "b": "x"}, {"a": 2}}
 	f := open(t, feed.Spec{Name: "q", Rows: rows, Columns: []string{"a"}})
-	var got []string
-	for i := range uint64(3) {
-		row, err := f.Row(t.Context(), i)
-		got = append(got, short(row, err, ""))
-	}
-	if diff := cmp.Diff([]string{"map[a:1]", "map[a:2]", "map[a:1]"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"map[a:1]", "map[a:2]", "map[a:1]"}, first(t, f, 3, "")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if n, ok := f.Len(); n != 2 || !ok {
@@ -269,35 +291,25 @@ func TestShardsAreDisjointAndComplete(t *testing.T) {
 		fmt.Fprintln(&b, i)
 	}
 	file := write(t, "a.csv", b.String())
-	for _, memory := range []int64{0, 100} {
-		for _, n := range []int{1, 2, 3, 7, 60} {
-			got := make([]int, rows)
+	for _, n := range []int{1, 2, 3, 7, 60} {
+		for _, memory := range []int64{0, 100} {
+			times := map[string]int{}
 			for shard := range n {
 				f := open(t, feed.Spec{Name: "q", File: file, Pick: feed.Unique, Shard: feed.Shard{I: shard, N: n}, Memory: memory})
-				count := int64(0)
-				for i := uint64(0); ; i++ {
-					row, err := f.Row(t.Context(), i)
-					if errors.Is(err, feed.ErrEnd) {
-						break
+				got := ids(t, f, rows+1)
+				for i, id := range got {
+					times[id]++
+					if id != fmt.Sprint(i*n+shard) {
+						t.Fatalf("arrival %d of shard %d of %d gets row %s", i, shard, n, id)
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
-					var id int
-					if _, err := fmt.Sscan(row["id"].(string), &id); err != nil || id != int(i)*n+shard {
-						t.Fatalf("arrival %d of shard %d of %d gets %v", i, shard, n, row)
-					}
-					got[id]++
-					count++
 				}
-				if known, ok := f.Len(); ok && known != count || !ok && memory == 0 {
-					t.Errorf("shard %d of %d: Len() = %d, %v; there were %d", shard, n, known, ok, count)
+				if known, ok := f.Len(); ok != (memory == 0) || ok && known != int64(len(got)) {
+					t.Errorf("shard %d of %d: Len() = %d, %v; there were %d", shard, n, known, ok, len(got))
 				}
 			}
-			for id, times := range got {
-				if times != 1 {
-					t.Fatalf("%d shards: row %d was given %d times", n, id, times)
-				}
+			// All in range, as said above; none twice; so that this is every row.
+			if len(times) != rows {
+				t.Fatalf("%d shards: %d rows of %d were given", n, len(times), rows)
 			}
 		}
 	}
@@ -312,44 +324,27 @@ func TestRandomRowsDependOnSeedFeederGroupAndArrival(t *testing.T) {
 	}
 	for _, pick := range []feed.Pick{feed.Random, feed.Zipf} {
 		base := feed.Spec{Name: "q", Rows: rows, Pick: pick, Seed: 42}
-		draw := func(s feed.Spec, i uint64) int {
-			row, err := open(t, s).Row(t.Context(), i)
-			if err != nil {
-				t.Fatal(err)
+		want := ids(t, open(t, base), 100)
+		backward := open(t, base)
+		for i, id := range slices.Backward(want) {
+			if row, err := backward.Row(t.Context(), uint64(i)); err != nil || fmt.Sprint(row["id"]) != id {
+				t.Errorf("%s: arrival %d gets row %s, then %v, %v", pick, i, id, row, err)
 			}
-			return row["id"].(int)
 		}
-		var want []int
-		f := open(t, base)
-		for i := range uint64(100) {
-			row, err := f.Row(t.Context(), i)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want = append(want, row["id"].(int))
-		}
-		differs := map[string]int{}
-		for i := 99; i >= 0; i-- {
-			u := uint64(i)
-			if got := draw(base, u); got != want[i] {
-				t.Fatalf("%s: arrival %d gets row %d, then %d", pick, i, want[i], got)
-			}
+		for shard := range 3 {
 			sharded := base
-			sharded.Shard = feed.Shard{I: i % 3, N: 3}
-			if got := draw(sharded, u/3); got != want[i] {
-				t.Fatalf("%s: arrival %d gets row %d, in a shard %d", pick, i, want[i], got)
-			}
-			seed, name, group := base, base, base
-			seed.Seed, name.Name, group.Group = 43, "p", 1
-			for what, s := range map[string]feed.Spec{"seed": seed, "name": name, "group": group} {
-				if draw(s, u) != want[i] {
-					differs[what]++
+			sharded.Shard = feed.Shard{I: shard, N: 3}
+			for i, id := range ids(t, open(t, sharded), 30) {
+				if id != want[3*i+shard] {
+					t.Errorf("%s: arrival %d gets row %s, in a shard %s", pick, 3*i+shard, want[3*i+shard], id)
 				}
 			}
 		}
-		for _, what := range []string{"seed", "name", "group"} {
-			if differs[what] < 50 {
-				t.Errorf("%s: with another %s only %d of 100 rows differ", pick, what, differs[what])
+		seed, name, group := base, base, base
+		seed.Seed, name.Name, group.Group = 43, "p", 1
+		for what, s := range map[string]feed.Spec{"seed": seed, "name": name, "group": group} {
+			if got := ids(t, open(t, s), 100); slices.Equal(got[:10], want[:10]) {
+				t.Errorf("%s: with another %s the rows are the same: %v", pick, what, got[:10])
 			}
 		}
 	}

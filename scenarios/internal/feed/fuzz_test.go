@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"unicode/utf8"
 
 	"mcpbench/scenarios/internal/feed"
 )
@@ -48,7 +47,7 @@ func readAll(t *testing.T, content []byte, s feed.Spec) ([]feed.Row, []error, er
 	if err != nil {
 		return nil, nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var rows []feed.Row
 	var errs []error
 	for i := uint64(0); ; i++ {
@@ -87,22 +86,7 @@ func FuzzCSV(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		content := append([]byte("k0,k1\n"), body...)
-		r := stdcsv.NewReader(bytes.NewReader(content))
-		r.FieldsPerRecord = 2
-		var want []string
-		for n := 0; ; n++ {
-			record, err := r.Read()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			text := strings.Join(record, "\x00")
-			if err != nil {
-				text = "error"
-			}
-			if n > 0 { // not the names
-				want = append(want, text)
-			}
-		}
+		want := standardCSV(content)
 		for _, s := range ways(content, feed.CSV) {
 			rows, errs, err := readAll(t, content, s)
 			if err != nil {
@@ -111,22 +95,45 @@ func FuzzCSV(f *testing.F) {
 				}
 				continue
 			}
-			var got []string
-			for i, row := range rows {
-				switch {
-				case errs[i] == nil:
-					got = append(got, fmt.Sprintf("%s\x00%s", row["k0"], row["k1"]))
-				case i < len(want) && strings.Contains(errs[i].Error(), "not UTF-8"): // encoding/csv does not mind
-					got = append(got, want[i])
-				default:
-					got = append(got, "error")
-				}
-			}
-			if !slices.Equal(want, got) {
+			if got := texts(rows, errs, want); !slices.Equal(want, got) {
 				t.Fatalf("%s of %q:\nwant %q\ngot  %q", s.Name, content, want, got)
 			}
 		}
 	})
+}
+
+// standardCSV returns the rows of encoding/csv as text, without the names.
+func standardCSV(content []byte) (rows []string) {
+	r := stdcsv.NewReader(bytes.NewReader(content))
+	r.FieldsPerRecord = 2
+	for n := 0; ; n++ {
+		record, err := r.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return rows
+		case n == 0:
+		case err != nil:
+			rows = append(rows, "error")
+		default:
+			rows = append(rows, strings.Join(record, "\x00"))
+		}
+	}
+}
+
+// texts returns rows in the same way; encoding/csv does not mind what is not
+// UTF-8.
+func texts(rows []feed.Row, errs []error, want []string) (got []string) {
+	for i, row := range rows {
+		switch {
+		case errs[i] == nil:
+			got = append(got, fmt.Sprintf("%s\x00%s", row["k0"], row["k1"]))
+		case i < len(want) && strings.Contains(errs[i].Error(), "not UTF-8"):
+			got = append(got, want[i])
+		default:
+			got = append(got, "error")
+		}
+	}
+	return got
 }
 
 // FuzzJSONL compares with encoding/json, line by line.
@@ -154,24 +161,29 @@ func FuzzJSONL(f *testing.F) {
 				t.Fatalf("%s of %q: %d rows, want %d", s.Name, content, len(rows), len(lines))
 			}
 			for i, line := range lines {
-				d := stdjson.NewDecoder(bytes.NewReader(line))
-				d.UseNumber()
-				var want map[string]any
-				bad := d.Decode(&want)
-				if _, err := d.Token(); bad == nil && !errors.Is(err, io.EOF) {
-					bad = errors.New("more follows")
-				}
-				strict := errs[i] != nil && (!utf8.Valid(line) || strings.Contains(errs[i].Error(), "surrogate") || strings.Contains(errs[i].Error(), "escape") || strings.Contains(errs[i].Error(), "out of range"))
-				switch {
-				case strict: // encoding/json takes these
-				case (bad != nil || want == nil) != (errs[i] != nil):
-					t.Fatalf("%s, line %q: %v, encoding/json %v", s.Name, line, errs[i], bad)
-				case errs[i] == nil && !reflect.DeepEqual(plain(want), plain(rows[i])):
-					t.Fatalf("%s, line %q: %v, want %v", s.Name, line, rows[i], want)
-				}
+				sameJSON(t, line, rows[i], errs[i])
 			}
 		}
 	})
+}
+
+func sameJSON(t *testing.T, line []byte, row feed.Row, err error) {
+	t.Helper()
+	d := stdjson.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	var want map[string]any
+	bad := d.Decode(&want)
+	if _, more := d.Token(); bad == nil && !errors.Is(more, io.EOF) {
+		bad = errors.New("more follows")
+	}
+	strict := func(what string) bool { return err != nil && strings.Contains(err.Error(), what) }
+	switch {
+	case strict("UTF-8"), strict("surrogate"), strict("escape"), strict("out of range"): // encoding/json takes these
+	case (bad != nil || want == nil) != (err != nil):
+		t.Fatalf("line %q: %v, encoding/json %v", line, err, bad)
+	case err == nil && !reflect.DeepEqual(plain(want), plain(row)):
+		t.Fatalf("line %q: %v, want %v", line, row, want)
+	}
 }
 
 // plain makes all numbers float64.

@@ -94,33 +94,32 @@ func unescaped(raw []byte) (string, error) {
 }
 
 func (r *jsonReader) value() (any, error) {
-	switch r.dec.PeekKind() {
-	case '{':
+	kind := r.dec.PeekKind()
+	if kind == '{' {
 		object := map[string]any{}
 		return object, r.object(object, nil, false)
-	case '[':
-		return r.array()
-	case '"':
-		raw, err := r.dec.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		return unescaped(raw)
-	case '0':
-		raw, err := r.dec.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		return number(string(raw))
 	}
-	token, err := r.dec.ReadToken()
+	if kind == '[' {
+		return r.array()
+	}
+	return r.scalar()
+}
+
+func (r *jsonReader) scalar() (any, error) {
+	raw, err := r.dec.ReadValue()
 	if err != nil {
 		return nil, err
 	}
-	if token.Kind() == 'n' {
+	switch raw[0] {
+	case '"':
+		return unescaped(raw)
+	case 'n':
 		return nil, nil
+	case 't', 'f':
+		return raw[0] == 't', nil
+	default:
+		return number(string(raw))
 	}
-	return token.Bool(), nil
 }
 
 func (r *jsonReader) array() (any, error) {
@@ -152,13 +151,8 @@ func number(text string) (any, error) {
 }
 
 func kindName(k jsontext.Kind) string {
-	switch k {
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	case '0':
-		return "a number"
+	if name := map[jsontext.Kind]string{'[': "an array", '"': "a string", '0': "a number"}[k]; name != "" {
+		return name
 	}
 	return k.String()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -233,11 +234,11 @@ func (s *stream) publish(b *block, err error) {
 // stale is how many of the oldest blocks need not be kept.
 func (w *window) stale(want int64) int {
 	kept := 0
-	for i := len(w.blocks) - 1; i >= 0; i-- {
-		if w.blocks[i].end() > want || i == len(w.blocks)-1 {
+	for i, b := range slices.Backward(w.blocks) {
+		if b.end() > want || i == len(w.blocks)-1 {
 			continue
 		}
-		if kept += w.blocks[i].cost(); kept > keptBytes {
+		if kept += b.cost(); kept > keptBytes {
 			return i + 1
 		}
 	}

@@ -72,7 +72,7 @@ func (t *text) begin(s *scanner, wanted []string) error {
 // head takes the names of columns.
 func (t *text) head(row rawRow, wanted []string) error {
 	var names []string
-	err := error(nil)
+	var err error
 	switch {
 	case row.long || len(row.data) > 1<<20:
 		err = errors.New("the line of names is longer than 1 MiB")
