@@ -130,7 +130,7 @@ func (f *Feed) Row(ctx context.Context, i uint64) (Row, error) {
 // The error is a *[RowError] if only this row is bad, wraps [ErrEnd] after the
 // last row, and is ctx's when it ends a wait for a pipe or a disk. For the picks
 // in order i should be nearly increasing: an arrival may be left out, and may be
-// late by at least 8 MiB or 2000 rows; still later is slow on a file, and an
+// late by at least 4 MiB or 1000 rows; still later is slow on a file, and an
 // error on a pipe.
 func (f *Feed) Fill(ctx context.Context, i uint64, dst Row) error {
 	clear(dst)
@@ -146,7 +146,7 @@ func (f *Feed) fill(ctx context.Context, i uint64, dst Row) error {
 		return fmt.Errorf("data.%s: %w", f.name, ErrClosed)
 	}
 	if f.shard.N > 0 {
-		i = i*uint64(f.shard.N) + uint64(f.shard.I)
+		i = i*uint64(f.shard.N) + uint64(f.shard.I) //nolint:gosec // not negative
 	}
 	var n int64
 	switch {

@@ -1,14 +1,13 @@
 package feed_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,6 +51,32 @@ func short(row feed.Row, err error, file string) string {
 		return strings.ReplaceAll(err.Error(), file, "F")
 	}
 	return fmt.Sprint(row)
+}
+
+// first returns the first n rows as text.
+func first(t *testing.T, f *feed.Feed, n int, file string) (rows []string) {
+	t.Helper()
+	for i := range uint64(n) {
+		row, err := f.Row(t.Context(), i)
+		rows = append(rows, short(row, err, file))
+	}
+	return rows
+}
+
+// ids returns the column id of the first arrivals, up to the end.
+func ids(t *testing.T, f *feed.Feed, most int) (out []string) {
+	t.Helper()
+	for i := range uint64(most) {
+		row, err := f.Row(t.Context(), i)
+		if errors.Is(err, feed.ErrEnd) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, fmt.Sprint(row["id"]))
+	}
+	return out
 }
 
 // pipe is a file that is none: it cannot go back.
@@ -155,12 +180,7 @@ func TestRows(t *testing.T) {
 				if s.OnEnd == "" {
 					s.Pick = feed.Unique
 				}
-				f := open(t, s)
-				var got []string
-				for i := range tt.want {
-					row, err := f.Row(t.Context(), uint64(i))
-					got = append(got, short(row, err, file))
-				}
+				got := first(t, open(t, s), len(tt.want), file)
 				if s.OnEnd == feed.Recycle { // goes round where the others end
 					got[len(got)-1] = "end"
 				}
@@ -168,40 +188,40 @@ func TestRows(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", way, diff)
 				}
 			}
-			inOrder := tt.want[:len(tt.want)-1]
 			random := open(t, feed.Spec{Name: "q", File: file, Columns: tt.columns, Comma: tt.comma, Pick: feed.Random, Memory: 3})
 			held := open(t, feed.Spec{Name: "q", File: file, Columns: tt.columns, Comma: tt.comma, Pick: feed.Random})
-			seen := map[string]bool{}
-			for i := range uint64(200) {
-				row, err := random.Row(t.Context(), i)
-				heldRow, heldErr := held.Row(t.Context(), i)
-				got := short(row, err, file)
-				if want := short(heldRow, heldErr, file); got != want {
-					t.Fatalf("arrival %d: %s at a random place, %s held", i, got, want)
-				}
-				seen[got] = true
-			}
-			for _, want := range inOrder {
-				if !seen[want] {
-					t.Errorf("random never gives %s", want)
-				}
-			}
-			if len(seen) > len(inOrder) {
-				t.Errorf("random gives %v", seen)
-			}
+			sameAtRandom(t, held, random, file, tt.want[:len(tt.want)-1])
 		})
+	}
+}
+
+// sameAtRandom draws from two feeds of one seed, until all rows came.
+func sameAtRandom(t *testing.T, held, random *feed.Feed, file string, rows []string) {
+	t.Helper()
+	seen := map[string]bool{}
+	for i := range uint64(200) {
+		row, err := random.Row(t.Context(), i)
+		heldRow, heldErr := held.Row(t.Context(), i)
+		got := short(row, err, file)
+		if want := short(heldRow, heldErr, file); got != want {
+			t.Fatalf("arrival %d: %s at a random place, %s held", i, got, want)
+		}
+		seen[got] = true
+	}
+	for _, want := range rows {
+		if !seen[want] {
+			t.Errorf("random never gives %s", want)
+		}
+	}
+	if len(seen) > len(rows) {
+		t.Errorf("random gives %v", seen)
 	}
 }
 
 func TestList(t *testing.T) {
 	rows := []feed.Row{{"a": 1, "b": "x"}, {"a": 2}}
 	f := open(t, feed.Spec{Name: "q", Rows: rows, Columns: []string{"a"}})
-	var got []string
-	for i := range uint64(3) {
-		row, err := f.Row(t.Context(), i)
-		got = append(got, short(row, err, ""))
-	}
-	if diff := cmp.Diff([]string{"map[a:1]", "map[a:2]", "map[a:1]"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"map[a:1]", "map[a:2]", "map[a:1]"}, first(t, f, 3, "")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if n, ok := f.Len(); n != 2 || !ok {
@@ -271,35 +291,25 @@ func TestShardsAreDisjointAndComplete(t *testing.T) {
 		fmt.Fprintln(&b, i)
 	}
 	file := write(t, "a.csv", b.String())
-	for _, memory := range []int64{0, 100} {
-		for _, n := range []int{1, 2, 3, 7, 60} {
-			got := make([]int, rows)
+	for _, n := range []int{1, 2, 3, 7, 60} {
+		for _, memory := range []int64{0, 100} {
+			times := map[string]int{}
 			for shard := range n {
 				f := open(t, feed.Spec{Name: "q", File: file, Pick: feed.Unique, Shard: feed.Shard{I: shard, N: n}, Memory: memory})
-				count := int64(0)
-				for i := uint64(0); ; i++ {
-					row, err := f.Row(t.Context(), i)
-					if errors.Is(err, feed.ErrEnd) {
-						break
+				got := ids(t, f, rows+1)
+				for i, id := range got {
+					times[id]++
+					if id != fmt.Sprint(i*n+shard) {
+						t.Fatalf("arrival %d of shard %d of %d gets row %s", i, shard, n, id)
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
-					var id int
-					if _, err := fmt.Sscan(row["id"].(string), &id); err != nil || id != int(i)*n+shard {
-						t.Fatalf("arrival %d of shard %d of %d gets %v", i, shard, n, row)
-					}
-					got[id]++
-					count++
 				}
-				if known, ok := f.Len(); ok && known != count || !ok && memory == 0 {
-					t.Errorf("shard %d of %d: Len() = %d, %v; there were %d", shard, n, known, ok, count)
+				if known, ok := f.Len(); ok != (memory == 0) || ok && known != int64(len(got)) {
+					t.Errorf("shard %d of %d: Len() = %d, %v; there were %d", shard, n, known, ok, len(got))
 				}
 			}
-			for id, times := range got {
-				if times != 1 {
-					t.Fatalf("%d shards: row %d was given %d times", n, id, times)
-				}
+			// All in range, as said above; none twice; so that this is every row.
+			if len(times) != rows {
+				t.Fatalf("%d shards: %d rows of %d were given", n, len(times), rows)
 			}
 		}
 	}
@@ -314,44 +324,27 @@ func TestRandomRowsDependOnSeedFeederGroupAndArrival(t *testing.T) {
 	}
 	for _, pick := range []feed.Pick{feed.Random, feed.Zipf} {
 		base := feed.Spec{Name: "q", Rows: rows, Pick: pick, Seed: 42}
-		draw := func(s feed.Spec, i uint64) int {
-			row, err := open(t, s).Row(t.Context(), i)
-			if err != nil {
-				t.Fatal(err)
+		want := ids(t, open(t, base), 100)
+		backward := open(t, base)
+		for i, id := range slices.Backward(want) {
+			if row, err := backward.Row(t.Context(), uint64(i)); err != nil || fmt.Sprint(row["id"]) != id {
+				t.Errorf("%s: arrival %d gets row %s, then %v, %v", pick, i, id, row, err)
 			}
-			return row["id"].(int)
 		}
-		var want []int
-		f := open(t, base)
-		for i := range uint64(100) {
-			row, err := f.Row(t.Context(), i)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want = append(want, row["id"].(int))
-		}
-		differs := map[string]int{}
-		for i := 99; i >= 0; i-- {
-			u := uint64(i)
-			if got := draw(base, u); got != want[i] {
-				t.Fatalf("%s: arrival %d gets row %d, then %d", pick, i, want[i], got)
-			}
+		for shard := range 3 {
 			sharded := base
-			sharded.Shard = feed.Shard{I: i % 3, N: 3}
-			if got := draw(sharded, u/3); got != want[i] {
-				t.Fatalf("%s: arrival %d gets row %d, in a shard %d", pick, i, want[i], got)
-			}
-			seed, name, group := base, base, base
-			seed.Seed, name.Name, group.Group = 43, "p", 1
-			for what, s := range map[string]feed.Spec{"seed": seed, "name": name, "group": group} {
-				if draw(s, u) != want[i] {
-					differs[what]++
+			sharded.Shard = feed.Shard{I: shard, N: 3}
+			for i, id := range ids(t, open(t, sharded), 30) {
+				if id != want[3*i+shard] {
+					t.Errorf("%s: arrival %d gets row %s, in a shard %s", pick, 3*i+shard, want[3*i+shard], id)
 				}
 			}
 		}
-		for _, what := range []string{"seed", "name", "group"} {
-			if differs[what] < 50 {
-				t.Errorf("%s: with another %s only %d of 100 rows differ", pick, what, differs[what])
+		seed, name, group := base, base, base
+		seed.Seed, name.Name, group.Group = 43, "p", 1
+		for what, s := range map[string]feed.Spec{"seed": seed, "name": name, "group": group} {
+			if got := ids(t, open(t, s), 100); slices.Equal(got[:10], want[:10]) {
+				t.Errorf("%s: with another %s the rows are the same: %v", pick, what, got[:10])
 			}
 		}
 	}
@@ -379,178 +372,5 @@ func TestRandomIsUniform(t *testing.T) {
 	}
 	if chi > 1143 || chi < 862 {
 		t.Errorf("chi-square %.0f, want 862 to 1143", chi)
-	}
-}
-
-// TestManyWorkers has 16 of them take arrivals as they come, from a file that is
-// read again and again.
-func TestManyWorkers(t *testing.T) {
-	const rows, arrivals = 30_000, 100_000
-	var b strings.Builder
-	b.WriteString("id,text\n")
-	for i := range rows {
-		fmt.Fprintf(&b, "%d,\"some text, with a comma\"\n", i)
-	}
-	file := write(t, "a.csv", b.String())
-	for name, s := range map[string]feed.Spec{
-		"held":     {File: file},
-		"streamed": {File: file, Memory: 1000},
-		"pipe":     {File: "p.csv", Open: pipe(b.String()), OnEnd: feed.Stop},
-		"random":   {File: file, Memory: 1000, Pick: feed.Random},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := open(t, s)
-			next := make(chan uint64)
-			var wg sync.WaitGroup
-			for range 16 {
-				wg.Go(func() {
-					row := feed.Row{}
-					for i := range next {
-						err := f.Fill(t.Context(), i, row)
-						switch {
-						case name == "pipe" && i >= rows:
-							if !errors.Is(err, feed.ErrEnd) {
-								t.Errorf("arrival %d: %v", i, err)
-							}
-						case err != nil:
-							t.Errorf("arrival %d: %v", i, err)
-						case s.Pick != feed.Random && row["id"] != fmt.Sprint(i%rows):
-							t.Errorf("arrival %d gets row %v", i, row["id"])
-						}
-					}
-				})
-			}
-			for i := range uint64(arrivals) {
-				next <- i
-			}
-			close(next)
-			wg.Wait()
-		})
-	}
-}
-
-func TestClose(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	if _, err := w.WriteString("id\n1\n"); err != nil {
-		t.Fatal(err)
-	}
-	f, err := feed.Open(t.Context(), feed.Spec{
-		Name: "q", File: "p.csv", OnEnd: feed.Stop, Open: func(string) (fs.File, error) { return r, nil },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A live pipe: the first row is there, the second is waited for.
-	if row, err := f.Row(t.Context(), 0); err != nil || row["id"] != "1" {
-		t.Fatalf("row 0: %v, %v", row, err)
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	stop := errors.New("stop")
-	cancel(stop)
-	if _, err := f.Row(ctx, 1); !errors.Is(err, stop) {
-		t.Errorf("a wait that is ended: %v", err)
-	}
-	waiting := make(chan error)
-	go func() {
-		_, err := f.Row(context.WithoutCancel(t.Context()), 1)
-		waiting <- err
-	}()
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-waiting; !errors.Is(err, feed.ErrClosed) {
-		t.Errorf("a wait when the feed closes: %v", err)
-	}
-	if _, err := f.Row(t.Context(), 0); !errors.Is(err, feed.ErrClosed) {
-		t.Errorf("after close: %v", err)
-	}
-	if err := f.Close(); err != nil {
-		t.Errorf("close again: %v", err)
-	}
-}
-
-func TestOpenOfASilentPipeEndsWithTheContext(t *testing.T) {
-	for _, onEnd := range []feed.OnEnd{feed.Stop, feed.Recycle} {
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancelCause(t.Context())
-		stop := errors.New("stop")
-		opened := func(string) (fs.File, error) {
-			go cancel(stop)
-			return r, nil
-		}
-		if _, err := feed.Open(ctx, feed.Spec{Name: "q", File: "p.csv", OnEnd: onEnd, Open: opened}); !errors.Is(err, stop) {
-			t.Errorf("got %v", err)
-		}
-		_ = w.Close()
-	}
-}
-
-func TestALateRow(t *testing.T) {
-	const rows = 300_000
-	var b strings.Builder
-	b.WriteString("id,filler\n")
-	for i := range rows {
-		fmt.Fprintf(&b, "%d,%0100d\n", i, 0)
-	}
-	file := write(t, "a.csv", b.String())
-	f := open(t, feed.Spec{Name: "q", File: file, Memory: 1})
-	p := open(t, feed.Spec{Name: "q", File: "p.csv", OnEnd: feed.Stop, Open: pipe(b.String())})
-	for _, i := range []uint64{rows - 1, 0, 5, 100_000, 2*rows + 7, 3} {
-		row, err := f.Row(t.Context(), i)
-		if err != nil || row["id"] != fmt.Sprint(i%rows) {
-			t.Errorf("arrival %d: %v, %v", i, row["id"], err)
-		}
-	}
-	if row, err := p.Row(t.Context(), rows-1); err != nil || row["id"] != fmt.Sprint(rows-1) {
-		t.Errorf("the last row: %v, %v", row["id"], err)
-	}
-	want := "row 1 of p.csv was asked for when row 300000 had been read; a pipe cannot go back, a file can"
-	if _, err := p.Row(t.Context(), 0); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("a row that a pipe let go: %v", err)
-	}
-}
-
-// TestRowThatIsTooLong counts as one row, whichever way the file is read, and
-// the next is right.
-func TestRowThatIsTooLong(t *testing.T) {
-	long := strings.Repeat("x", 17<<20)
-	for name, content := range map[string]string{
-		"a.csv": "id,text\n1,a\n2," + long + "\n3,b\n4,\"" + long + "\n5,c\n", "b.jsonl": "{\"id\":\"1\"}\n{\"id\":\"" + long + "\n{\"id\":\"3\"}\n{\"id\":" + long + "\n{\"id\":\"5\"}\n",
-	} {
-		file := write(t, name, content)
-		line := 1
-		if name == "b.jsonl" {
-			line = 0
-		}
-		for way, s := range map[string]feed.Spec{"streamed": {}, "held": {Memory: 1 << 30}, "pipe": {Open: pipe(content)}} {
-			s.Name, s.File, s.OnEnd = "q", file, feed.Stop
-			f := open(t, s)
-			for i := range uint64(6) {
-				row, err := f.Row(t.Context(), i)
-				want := fmt.Sprint(i + 1)
-				switch i {
-				case 1, 3:
-					want = fmt.Sprintf("F:%d: the row is longer than 16 MiB", line+int(i)+1)
-					if got := short(row, err, file); got != want {
-						t.Errorf("%s, %s: row %d: %.200s", name, way, i, got)
-					}
-				case 5:
-					if !errors.Is(err, feed.ErrEnd) {
-						t.Errorf("%s, %s: row %d: %v", name, way, i, err)
-					}
-				default:
-					if err != nil || row["id"] != want {
-						t.Errorf("%s, %s: row %d: %v, %v", name, way, i, row["id"], err)
-					}
-				}
-			}
-		}
 	}
 }

@@ -146,7 +146,7 @@ func (t *table) close() error { return t.in.close() }
 
 // newTable goes through the text once.
 func newTable(ctx context.Context, t *text, in *input, wanted []string) (*table, error) {
-	s := newScanner(in.reader(), t.framer(), 0, 1, blockBytes)
+	s := newScanner(in.reader(), t.framer(), 0, 1, scanBytes)
 	if err := t.begin(s, wanted); err != nil {
 		return nil, err
 	}

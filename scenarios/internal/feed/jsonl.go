@@ -14,26 +14,27 @@ import (
 
 // jsonReader is kept between rows for its buffers.
 type jsonReader struct {
-	src bytes.Reader
+	// The decoder knows a bytes.Buffer and does not copy from it.
+	src *bytes.Buffer
 	dec jsontext.Decoder
 }
 
-var jsonReaders = sync.Pool{New: func() any { return new(jsonReader) }}
+var jsonReaders = sync.Pool{New: func() any { return &jsonReader{src: new(bytes.Buffer)} }}
 
 // fillJSON adds the members of an object to dst; of two with one name the last
 // counts.
 func (t *text) fillJSON(row []byte, dst Row) error {
 	r := jsonReaders.Get().(*jsonReader)
 	defer func() {
-		r.src.Reset(nil) // lets go of the row
+		*r.src = bytes.Buffer{} // lets go of the row
 		jsonReaders.Put(r)
 	}()
-	r.src.Reset(row)
-	r.dec.Reset(&r.src, jsontext.AllowDuplicateNames(true))
+	*r.src = *bytes.NewBuffer(row)
+	r.dec.Reset(r.src, jsontext.AllowDuplicateNames(true))
 	if kind := r.dec.PeekKind(); kind != '{' && kind != 0 {
 		return fmt.Errorf("the row is %s; each line must be a JSON object", kindName(kind))
 	}
-	if err := r.object(dst, t.keep); err != nil {
+	if err := r.object(dst, t.known, t.only); err != nil {
 		return plainJSON(err)
 	}
 	if _, err := r.dec.ReadToken(); !errors.Is(err, io.EOF) {
@@ -42,18 +43,25 @@ func (t *text) fillJSON(row []byte, dst Row) error {
 	return nil
 }
 
-// object reads one; keep, unless nil, has the names to keep.
-func (r *jsonReader) object(dst map[string]any, keep map[string]bool) error {
+// object reads one; names, unless nil, has those that are known, and only is
+// whether to keep no other.
+func (r *jsonReader) object(dst map[string]any, names map[string]string, only bool) error {
 	if _, err := r.dec.ReadToken(); err != nil { // the brace
 		return err
 	}
 	for r.dec.PeekKind() != '}' {
-		token, err := r.dec.ReadToken()
+		raw, err := r.dec.ReadValue()
 		if err != nil {
 			return err
 		}
-		name := token.String()
-		if keep != nil && !keep[name] {
+		name, known := names[string(inside(raw))]
+		if !known || bytes.IndexByte(raw, '\\') >= 0 {
+			if name, err = unescaped(raw); err != nil {
+				return err
+			}
+			_, known = names[name]
+		}
+		if only && !known {
 			if err := r.dec.SkipValue(); err != nil {
 				return err
 			}
@@ -67,27 +75,51 @@ func (r *jsonReader) object(dst map[string]any, keep map[string]bool) error {
 	return err
 }
 
+// inside is what is between the quotes of a string; nothing if it is none, which
+// a name always is.
+func inside(raw []byte) []byte {
+	if len(raw) < 2 {
+		return nil
+	}
+	return raw[1 : len(raw)-1]
+}
+
+// unescaped is the value of a JSON string.
+func unescaped(raw []byte) (string, error) {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(inside(raw)), nil
+	}
+	text, err := jsontext.AppendUnquote(nil, raw)
+	return string(text), err
+}
+
 func (r *jsonReader) value() (any, error) {
-	switch r.dec.PeekKind() {
-	case '{':
+	kind := r.dec.PeekKind()
+	if kind == '{' {
 		object := map[string]any{}
-		return object, r.object(object, nil)
-	case '[':
+		return object, r.object(object, nil, false)
+	}
+	if kind == '[' {
 		return r.array()
 	}
-	token, err := r.dec.ReadToken()
+	return r.scalar()
+}
+
+func (r *jsonReader) scalar() (any, error) {
+	raw, err := r.dec.ReadValue()
 	if err != nil {
 		return nil, err
 	}
-	switch token.Kind() {
-	case 't', 'f':
-		return token.Bool(), nil
+	switch raw[0] {
 	case '"':
-		return token.String(), nil
-	case '0':
-		return number(token.String())
+		return unescaped(raw)
+	case 'n':
+		return nil, nil
+	case 't', 'f':
+		return raw[0] == 't', nil
+	default:
+		return number(string(raw))
 	}
-	return nil, nil
 }
 
 func (r *jsonReader) array() (any, error) {
@@ -113,19 +145,14 @@ func number(text string) (any, error) {
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return nil, fmt.Errorf("the number %.30s is out of range", text)
+		return nil, fmt.Errorf("the number %.30s is out of range", strings.Clone(text)) // text stays on the stack
 	}
 	return v, nil
 }
 
 func kindName(k jsontext.Kind) string {
-	switch k {
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	case '0':
-		return "a number"
+	if name := map[jsontext.Kind]string{'[': "an array", '"': "a string", '0': "a number"}[k]; name != "" {
+		return name
 	}
 	return k.String()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 )
 
@@ -51,9 +52,7 @@ func (l list) fill(_ context.Context, n int64, dst Row) error {
 	if n >= int64(len(l)) {
 		return io.EOF
 	}
-	for k, v := range l[n] {
-		dst[k] = v
-	}
+	maps.Copy(dst, l[n])
 	return nil
 }
 

@@ -9,6 +9,9 @@ import (
 // maxRow is how long one row may be; a longer one is an error for that row.
 const maxRow = 16 << 20
 
+// scanBytes is how much is read at once.
+const scanBytes = 256 << 10
+
 // framer finds where rows end. It keeps what it knows of a row between calls, so
 // that no byte is looked at twice as a long row comes in.
 type framer struct {
@@ -238,14 +241,16 @@ func (s *scanner) use(n int) {
 
 // read does one read, which may wait.
 func (s *scanner) read() {
-	rest := s.buf[s.start:]
+	rest, room := s.buf[s.start:], s.buf[:0]
 	switch {
 	case len(rest) == cap(s.buf):
-		s.buf = make([]byte, 0, max(min(2*len(rest), s.max+s.size), len(rest)+1))
+		room = make([]byte, 0, max(min(2*len(rest), s.max+s.size), len(rest)+1))
 	case cap(s.buf) > 2*s.size && len(rest) < s.size:
-		s.buf = make([]byte, 0, s.size) // the long row is over
+		room = make([]byte, 0, s.size) // the long row is over
 	}
-	s.buf, s.start = append(s.buf[:0], rest...), 0
+	if s.start > 0 || cap(room) != cap(s.buf) {
+		s.buf, s.start = append(room, rest...), 0
+	}
 	n, err := s.r.Read(s.buf[len(s.buf):cap(s.buf)])
 	s.buf = s.buf[:len(s.buf)+n]
 	if err != nil {

@@ -6,17 +6,18 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
 )
 
 const (
-	blockBytes = 256 << 10
+	blockBytes = 128 << 10
 	// aheadBytes is how much is read before it is asked for, keptBytes how much is
 	// kept after. blockCost is what a block counts at least.
-	aheadBytes = 4 << 20
-	keptBytes  = 8 << 20
+	aheadBytes = 2 << 20
+	keptBytes  = 4 << 20
 	blockCost  = 4 << 10
 )
 
@@ -233,11 +234,11 @@ func (s *stream) publish(b *block, err error) {
 // stale is how many of the oldest blocks need not be kept.
 func (w *window) stale(want int64) int {
 	kept := 0
-	for i := len(w.blocks) - 1; i >= 0; i-- {
-		if w.blocks[i].end() > want || i == len(w.blocks)-1 {
+	for i, b := range slices.Backward(w.blocks) {
+		if b.end() > want || i == len(w.blocks)-1 {
 			continue
 		}
-		if kept += w.blocks[i].cost(); kept > keptBytes {
+		if kept += b.cost(); kept > keptBytes {
 			return i + 1
 		}
 	}

@@ -17,11 +17,12 @@ type text struct {
 	file    string
 	csv     bool
 	comma   byte
-	columns []string // that rows have
-	names   []string // of CSV: of each field, "" where it is not wanted
-	header  int64    // of CSV: where the first row begins
-	line    int64    // the line there
-	keep    map[string]bool
+	columns []string          // that rows have
+	names   []string          // of CSV: of each field, "" where it is not wanted
+	header  int64             // of CSV: where the first row begins
+	line    int64             // the line there
+	known   map[string]string // of JSON: the columns, so that a row need not make their names
+	only    bool              // no others
 }
 
 func (t *text) framer() framer { return framer{csv: t.csv, comma: t.comma} }
@@ -71,7 +72,7 @@ func (t *text) begin(s *scanner, wanted []string) error {
 // head takes the names of columns.
 func (t *text) head(row rawRow, wanted []string) error {
 	var names []string
-	err := error(nil)
+	var err error
 	switch {
 	case row.long || len(row.data) > 1<<20:
 		err = errors.New("the line of names is longer than 1 MiB")
@@ -133,11 +134,9 @@ func (t *text) learn(first []rawRow, wanted []string) error {
 	if t.columns, err = choose(t.file, wanted, known); err != nil {
 		return err
 	}
-	if len(wanted) > 0 {
-		t.keep = map[string]bool{}
-		for _, n := range wanted {
-			t.keep[n] = true
-		}
+	t.known, t.only = map[string]string{}, len(wanted) > 0
+	for _, n := range t.columns {
+		t.known[n] = n
 	}
 	return nil
 }

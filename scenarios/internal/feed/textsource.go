@@ -22,7 +22,7 @@ type textSource struct {
 
 // openText reads the first block of a text.
 func openText(t *text, in *input, wanted []string) (*textSource, *block, error) {
-	s := &textSource{text: t, in: in, scan: newScanner(in.reader(), t.framer(), 0, 1, blockBytes)}
+	s := &textSource{text: t, in: in, scan: newScanner(in.reader(), t.framer(), 0, 1, scanBytes)}
 	if err := t.begin(s.scan, wanted); err != nil {
 		return nil, nil, err
 	}
@@ -55,14 +55,14 @@ func (s *textSource) next() (*block, error) {
 	rows := &textRows{text: s.text}
 	for err == nil {
 		if rows.data == nil {
-			rows.data = make([]byte, 0, max(len(row.data), min(blockBytes, len(s.scan.buf)-s.scan.start+len(row.data))))
+			rows.data = make([]byte, 0, min(blockBytes, len(s.scan.buf)-s.scan.start)+len(row.data))
 			rows.line = row.line
 		}
 		rows.add(row)
 		if !s.passed && s.in.at != nil {
 			s.marks.note(row)
 		}
-		if len(rows.data) >= blockBytes/2 {
+		if len(rows.data) >= blockBytes {
 			break
 		}
 		row, err = s.scan.buffered()
