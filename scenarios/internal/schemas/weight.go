@@ -25,7 +25,7 @@ func Reachable(root *jsonschema.Schema) []*jsonschema.Schema {
 	for i := 0; i < len(all); i++ {
 		next := InPlace(all[i])
 		below := below(all[i])
-		next = append(next, below.other...)
+		next = slices.Concat(next, below.members, below.items)
 		for _, s := range below.named {
 			next = append(next, s)
 		}
@@ -56,35 +56,32 @@ func InPlace(s *jsonschema.Schema) []*jsonschema.Schema {
 	return slices.DeleteFunc(out, func(s *jsonschema.Schema) bool { return s == nil })
 }
 
-// inner are the schemas that one schema applies below: to members by name, and
-// to any member, name or item.
+// inner are the schemas that one schema applies below: to members by name, to
+// any member or name, and to any item.
 type inner struct {
-	named map[string]*jsonschema.Schema
-	other []*jsonschema.Schema
+	named   map[string]*jsonschema.Schema
+	members []*jsonschema.Schema
+	items   []*jsonschema.Schema
 }
 
 func below(s *jsonschema.Schema) inner {
 	in := inner{named: s.Properties}
-	add := func(list ...*jsonschema.Schema) {
-		for _, s := range list {
-			if s != nil {
-				in.other = append(in.other, s)
+	some := func(list []*jsonschema.Schema, more ...any) []*jsonschema.Schema {
+		for _, v := range more {
+			switch v := v.(type) {
+			case *jsonschema.Schema:
+				list = append(list, v)
+			case []*jsonschema.Schema:
+				list = append(list, v...)
 			}
 		}
+		return slices.DeleteFunc(list, func(s *jsonschema.Schema) bool { return s == nil })
 	}
 	for _, p := range s.PatternProperties {
-		add(p)
+		in.members = append(in.members, p)
 	}
-	for _, v := range []any{s.AdditionalProperties, s.Items, s.AdditionalItems} {
-		switch v := v.(type) {
-		case *jsonschema.Schema:
-			add(v)
-		case []*jsonschema.Schema:
-			add(v...)
-		}
-	}
-	add(s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema)
-	add(s.PrefixItems...)
+	in.members = some(in.members, s.AdditionalProperties, s.PropertyNames, s.UnevaluatedProperties, s.ContentSchema)
+	in.items = some(nil, s.Items, s.AdditionalItems, s.Items2020, s.PrefixItems, s.Contains, s.UnevaluatedItems)
 	return in
 }
 
@@ -164,23 +161,27 @@ func (w *weigher) close(all []*jsonschema.Schema, state []uint8, i int) error {
 }
 
 func (w *weigher) round(inners []inner, weight []int, i int) int {
-	own, any := 0, 0
+	own, members, items := 0, 0, 0
 	var names map[string]int
 	for member, times := range w.closure[i] {
 		own += times
-		for name, s := range inners[member].named {
+		in := &inners[member]
+		for name, s := range in.named {
 			if names == nil {
 				names = map[string]int{}
 			}
 			names[name] += times * weight[w.index[s]]
 		}
-		for _, s := range inners[member].other {
-			any += times * weight[w.index[s]]
+		for _, s := range in.members {
+			members += times * weight[w.index[s]]
+		}
+		for _, s := range in.items {
+			items += times * weight[w.index[s]]
 		}
 	}
 	most := 0
 	for _, n := range names {
 		most = max(most, n)
 	}
-	return max(own, most+any)
+	return max(own, most+members, items)
 }
