@@ -2,6 +2,7 @@ package expect
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -85,9 +86,9 @@ func (p *place) String() string {
 		}
 	}
 	var b strings.Builder
-	for i := len(tokens) - 1; i >= 0; i-- {
+	for _, token := range slices.Backward(tokens) {
 		b.WriteByte('/')
-		b.WriteString(tokens[i])
+		b.WriteString(token)
 	}
 	return b.String()
 }

@@ -111,7 +111,7 @@ func (r *reader) members(f func(name []byte) error) error {
 // collect appends the members text of the value that comes next, at any depth
 // but in what describes the texts.
 func (r *reader) collect() error {
-	switch r.d.PeekKind() {
+	switch next := byte(r.d.PeekKind()); next {
 	case '[':
 		if _, err := r.d.ReadToken(); err != nil {
 			return err

@@ -27,16 +27,16 @@ var allowsAll = []string{
 
 // corpus is the input schemas of two widely used servers (servers.json) and
 // others in the style of common schema builders, or with one feature each.
-func corpus(t testing.TB) map[string]json.RawMessage {
-	t.Helper()
+func corpus(tb testing.TB) map[string]json.RawMessage {
+	tb.Helper()
 	all := map[string]json.RawMessage{}
 	for _, name := range []string{"testdata/servers.json", "testdata/corpus.json"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if err := json.Unmarshal(text, &all); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	return all
@@ -63,11 +63,11 @@ func (p predicate) MatchString(s string) bool { return p.f(s) }
 
 // oracle validates with nothing but the library: formats are asserted, or none
 // is known.
-func oracle(t testing.TB, schema []byte, formats bool) *jsonschema.Schema {
-	t.Helper()
+func oracle(tb testing.TB, schema []byte, formats bool) *jsonschema.Schema {
+	tb.Helper()
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	c := jsonschema.NewCompiler()
 	c.UseRegexpEngine(func(s string) (jsonschema.Regexp, error) {
@@ -80,26 +80,29 @@ func oracle(t testing.TB, schema []byte, formats bool) *jsonschema.Schema {
 		c.AssertFormat()
 	}
 	if err := c.AddResource("schema.json", document); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s, err := c.Compile("schema.json")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }
 
-func decode(t testing.TB, text []byte) any {
-	t.Helper()
+func decode(tb testing.TB, text []byte) any {
+	tb.Helper()
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		t.Fatalf("%s: %v", text, err)
+		tb.Fatalf("%s: %v", text, err)
 	}
 	return v
 }
 
 func TestGeneratedValuesAgainstTheValidator(t *testing.T) {
-	const values = 1000
+	values := 1000
+	if testing.Short() {
+		values = 50
+	}
 	schemas := corpus(t)
 	var open []string
 	distinct := 0
@@ -124,7 +127,7 @@ func TestGeneratedValuesAgainstTheValidator(t *testing.T) {
 		}
 		distinct += len(seen)
 		how := map[string]int{}
-		for range values {
+		for range values / 5 {
 			v, what, err := g.AppendInvalid(nil, r)
 			if errors.Is(err, generate.ErrAllowsAll) {
 				open = append(open, name)

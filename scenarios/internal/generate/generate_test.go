@@ -13,11 +13,11 @@ import (
 	"mcpbench/scenarios/internal/generate"
 )
 
-func compile(t testing.TB, schema string) *generate.Generator {
-	t.Helper()
+func compile(tb testing.TB, schema string) *generate.Generator {
+	tb.Helper()
 	g, err := generate.Compile([]byte(schema))
 	if err != nil {
-		t.Fatalf("%.200s: %v", schema, err)
+		tb.Fatalf("%.200s: %v", schema, err)
 	}
 	return g
 }

@@ -246,8 +246,7 @@ func (f *faults) ofArray(n *node, v []any, path []any) {
 	}
 }
 
-// ofObject takes away and adds members. A member that is not there gets a value
-// of a wrong type, so that schemas whose members are all optional can be broken.
+// ofObject takes away and adds members.
 func (f *faults) ofObject(n *node, v map[string]any, path []any) {
 	at := func(name string) []any { return append(slices.Clone(path), name) }
 	remove := func(what, name string) {
@@ -270,6 +269,13 @@ func (f *faults) ofObject(n *node, v map[string]any, path []any) {
 			remove("too few members without", name)
 		}
 	}
+	f.addMembers(n, v, path)
+}
+
+// addMembers adds members that may not be there. One that may gets a value of a
+// wrong type, so that schemas whose members are all optional can be broken.
+func (f *faults) addMembers(n *node, v map[string]any, path []any) {
+	at := func(name string) []any { return append(slices.Clone(path), name) }
 	if most := n.schema.MaxProperties; most != nil && *most < maxLonger {
 		f.crowd(v, *most, path)
 	}

@@ -46,13 +46,13 @@ func (m *maker) value(want []*node, name string, depth int) (any, bool) {
 		if m.steps--; m.steps < 0 || m.size > maxBytes {
 			return nil, false
 		}
-		lean := m.lean || depth > softDepth || m.size > softBytes || try >= retries/2
+		shallow := depth > softDepth || m.size > softBytes || try >= retries/2
 		first, size := m.first, m.size
 		m.first = first && try == 0
-		flat, ok := m.flatten(nil, want, lean)
+		flat, ok := m.flatten(nil, want, shallow)
 		var v any
 		if ok {
-			v, ok = m.build(flat, name, depth, lean)
+			v, ok = m.build(flat, name, depth, m.lean || shallow)
 		}
 		m.first = first
 		if ok && holds(flat, v) {
@@ -79,7 +79,7 @@ func holds(flat []*node, v any) bool {
 // flatten adds to flat the schemas that apply to one value when want do: what
 // they refer to, and one of each group of alternatives. False: they exclude
 // each other.
-func (m *maker) flatten(flat, want []*node, lean bool) ([]*node, bool) {
+func (m *maker) flatten(flat, want []*node, shallow bool) ([]*node, bool) {
 	kinds := anyKind
 	for _, n := range flat {
 		kinds &= n.kinds
@@ -90,7 +90,7 @@ func (m *maker) flatten(flat, want []*node, lean bool) ([]*node, bool) {
 		if len(queue) == 0 {
 			branches := choices[0]
 			choices = choices[1:]
-			chosen, ok := m.branch(branches, kinds, lean)
+			chosen, ok := m.branch(branches, kinds, shallow)
 			if !ok {
 				return flat, false
 			}
@@ -121,8 +121,8 @@ func (m *maker) flatten(flat, want []*node, lean bool) ([]*node, bool) {
 }
 
 // branch chooses one of some alternatives: one of the kinds wanted, and when
-// lean one that is nested least.
-func (m *maker) branch(branches []*node, kinds kind, lean bool) (*node, bool) {
+// shallow one that is nested least.
+func (m *maker) branch(branches []*node, kinds kind, shallow bool) (*node, bool) {
 	least := endless
 	for _, b := range branches {
 		if b.kinds&kinds != 0 {
@@ -130,7 +130,7 @@ func (m *maker) branch(branches []*node, kinds kind, lean bool) (*node, bool) {
 		}
 	}
 	limit := endless - 1
-	if lean {
+	if shallow {
 		limit = least
 	}
 	fits := func(b *node) bool { return b.kinds&kinds != 0 && !b.never && b.height <= limit }
@@ -192,6 +192,7 @@ func (m *maker) build(flat []*node, name string, depth int, lean bool) (any, boo
 		return m.pick(2) == 0, true
 	case nullKind:
 		return nil, true
+	case anyKind: // never chosen: no single kind
 	}
 	return nil, false
 }

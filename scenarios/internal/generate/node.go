@@ -290,9 +290,9 @@ func likely(s *jsonschema.Schema) kind {
 func setHeights(list []*node) {
 	for range maxDepth + 1 {
 		changed := false
-		for i := len(list) - 1; i >= 0; i-- { // schemas further down come later
-			if h := list[i].least(); h < list[i].height {
-				list[i].height, changed = h, true
+		for _, n := range slices.Backward(list) { // schemas further down come later
+			if h := n.least(); h < n.height {
+				n.height, changed = h, true
 			}
 		}
 		if !changed {
@@ -346,10 +346,10 @@ func (n *node) ownHeight() int {
 			}
 		}
 	}
-	switch kinds {
-	case arrayKind:
+	switch {
+	case kinds&objectKind == 0:
 		return array
-	case objectKind:
+	case kinds&arrayKind == 0:
 		return object
 	}
 	return min(array, object)

@@ -157,24 +157,11 @@ func (p *members) complete() bool {
 		changed := false
 		for i := 0; i < len(p.flat); i++ { // it grows
 			for _, d := range p.flat[i].dependents {
-				if !p.present[d.name] {
-					continue
+				more, ok := p.follow(d)
+				if !ok {
+					return false
 				}
-				for _, name := range d.required {
-					changed = changed || !p.present[name]
-					p.required[name], p.present[name] = true, true
-				}
-				if d.node != nil && !slices.Contains(p.flat, d.node) {
-					at := len(p.flat)
-					var ok bool
-					if p.flat, ok = p.m.flatten(p.flat, []*node{d.node}, p.lean); !ok {
-						return false
-					}
-					for _, n := range p.flat[at:] {
-						p.demand(n)
-					}
-					changed = true
-				}
+				changed = changed || more
 			}
 		}
 		if !changed {
@@ -182,6 +169,29 @@ func (p *members) complete() bool {
 		}
 	}
 	return len(p.present) <= maxSteps
+}
+
+// follow adds what d asks for when its member is present; changed: something
+// was added.
+func (p *members) follow(d dependents) (changed, ok bool) {
+	if !p.present[d.name] {
+		return false, true
+	}
+	for _, name := range d.required {
+		changed = changed || !p.present[name]
+		p.required[name], p.present[name] = true, true
+	}
+	if d.node == nil || slices.Contains(p.flat, d.node) {
+		return changed, true
+	}
+	at := len(p.flat)
+	if p.flat, ok = p.m.flatten(p.flat, []*node{d.node}, p.lean); !ok {
+		return false, false
+	}
+	for _, n := range p.flat[at:] {
+		p.demand(n)
+	}
+	return true, true
 }
 
 // nodesOf are the schemas of the member name. open is false when one of flat

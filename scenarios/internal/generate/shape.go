@@ -26,6 +26,8 @@ func shapeOf(re *schemas.Pattern) *shape {
 func shortest(tree *syntax.Regexp) int {
 	n := 0
 	switch tree.Op {
+	case syntax.OpNoMatch, syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
+		syntax.OpWordBoundary, syntax.OpNoWordBoundary, syntax.OpStar, syntax.OpQuest:
 	case syntax.OpLiteral:
 		n = len(tree.Rune)
 	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
@@ -43,7 +45,6 @@ func shortest(tree *syntax.Regexp) int {
 		for _, sub := range tree.Sub {
 			n = min(n, shortest(sub))
 		}
-	default: // empty, assertions, star, question mark
 	}
 	return min(n, maxBytes)
 }
@@ -82,8 +83,8 @@ func (m *maker) appendShape(dst []byte, tree *syntax.Regexp, spare *int) ([]byte
 	case syntax.OpRepeat:
 		return m.repeat(dst, tree.Sub[0], tree.Min, tree.Max, spare)
 	case syntax.OpConcat:
-		ok := true
 		for _, sub := range tree.Sub {
+			var ok bool
 			if dst, ok = m.appendShape(dst, sub, spare); !ok {
 				return dst, false
 			}
@@ -110,8 +111,8 @@ func (m *maker) repeat(dst []byte, sub *syntax.Regexp, least, most int, spare *i
 		more = m.r.IntN(more + 1)
 	}
 	*spare -= more * width
-	ok := true
 	for range least + more {
+		var ok bool
 		if dst, ok = m.appendShape(dst, sub, spare); !ok {
 			return dst, false
 		}
@@ -134,7 +135,7 @@ func (m *maker) oneOf(ranges []rune) (rune, bool) {
 			return 0, false
 		}
 		i := 2 * m.pick(len(ranges)/2)
-		r := ranges[i] + rune(m.pick(min(int(ranges[i+1]-ranges[i])+1, 1000)))
+		r := ranges[i] + rune(m.pick(min(int(ranges[i+1]-ranges[i])+1, 1000))) //nolint:gosec // at most 1000
 		return r, utf8.ValidRune(r)
 	}
 	k := m.pick(total)
@@ -142,7 +143,7 @@ func (m *maker) oneOf(ranges []rune) (rune, bool) {
 		low, high := clipped(i)
 		width := max(int(high-low)+1, 0)
 		if k < width {
-			return low + rune(k), true
+			return low + rune(k), true //nolint:gosec // less than the characters of ASCII
 		}
 		k -= width
 	}

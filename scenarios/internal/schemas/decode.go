@@ -42,7 +42,7 @@ func decode(d *jsontext.Decoder) (any, error) {
 	if d.StackDepth() > maxDepth {
 		return nil, fmt.Errorf("it is nested deeper than %d", maxDepth)
 	}
-	switch t.Kind() {
+	switch byte(t.Kind()) {
 	case 'n':
 		return nil, nil //nolint:nilnil // null is the value
 	case 't', 'f':

@@ -108,12 +108,11 @@ const (
 // most about 500 bytes: the first failures by the place in the value, each with
 // its JSON pointer.
 func Failure(err error) string {
-	var broken *jsonschema.SchemaValidationError
-	if errors.As(err, &broken) {
+	if broken, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		err = broken.Err
 	}
-	var verr *jsonschema.ValidationError
-	if !errors.As(err, &verr) {
+	verr, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
 		line, _, _ := strings.Cut(err.Error(), "\n")
 		return Cut(line, maxFailures*maxFailureBytes)
 	}
