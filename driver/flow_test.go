@@ -71,7 +71,7 @@ func TestControlSteps(t *testing.T) {
 	}{
 		{
 			name: "repeat a number of times",
-			text: once + `flows: {f: {steps: [{repeat: {count: 3, steps: [{tools/call: {name: a, arguments: {i: "${{ repeat.index }}"}}}]}}, {tools/call: {name: b}}]}}`,
+			text: once + `flows: {f: {steps: [{repeat: {count: 3, steps: [{tools/call: {name: a, arguments: {i: "${{ loop.index }}"}}}]}}, {tools/call: {name: b}}]}}`,
 			want: []string{`a:{"i":0}`, `a:{"i":1}`, `a:{"i":2}`, "b"},
 		},
 		{
@@ -93,7 +93,7 @@ func TestControlSteps(t *testing.T) {
 		},
 		{
 			name: "repeat in repeat",
-			text: once + `flows: {f: {steps: [{repeat: {count: 2, steps: [{repeat: {count: 2, steps: [{tools/call: {name: a, arguments: {i: "${{ repeat.index }}"}}}]}}, {tools/call: {name: b, arguments: {i: "${{ repeat.index }}"}}}]}}]}}`,
+			text: once + `flows: {f: {steps: [{repeat: {count: 2, steps: [{repeat: {count: 2, steps: [{tools/call: {name: a, arguments: {i: "${{ loop.index }}"}}}]}}, {tools/call: {name: b, arguments: {i: "${{ loop.index }}"}}}]}}]}}`,
 			want: []string{`a:{"i":0}`, `a:{"i":1}`, `b:{"i":0}`, `a:{"i":0}`, `a:{"i":1}`, `b:{"i":1}`},
 		},
 		{

@@ -174,7 +174,7 @@ func (c *compiler) answerBuilder() *paramsBuilder {
 		"protocol":  "the client's answers are made before the version is negotiated",
 		"saved":     "the client's answers are made before any step",
 		"args":      "the client's answers belong to no flow",
-		"repeat":    "the client's answers belong to no flow",
+		"loop":      "the client's answers belong to no flow",
 		"data":      "the client's answers belong to no flow",
 	}}}
 }

@@ -77,7 +77,7 @@ func onErrorOf(text string) OnError {
 // here is the scope of expressions at this place.
 func (p *partCompiler) here() *scope {
 	if p.loops == 0 && p.prefix == "" {
-		return p.scope.without(map[string]string{"repeat": "the step is in no repeat"})
+		return p.scope.without(map[string]string{"loop": "the step is in no repeat"})
 	}
 	return p.scope
 }

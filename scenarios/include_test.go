@@ -33,9 +33,9 @@ flows: {login: {use: "./common.yaml#flows.login"}}
 
 func TestUseTakesOverParts(t *testing.T) {
 	s, err := loadFiles(map[string]string{
-		"bench.yaml":  includedMain,
-		"base.yaml":   "limits: {request_timeout: 7s}\nload: {grace: 3s}\nvars: {who: ann}\n",
-		"common.yaml": "servers: {prod: {url: \"http://h/\", headers: {X-A: b}, protocol: \"2025-03-26\"}}\nflows: {login: {use: \"sub/more.yaml#flow\"}}\n",
+		"bench.yaml":    includedMain,
+		"base.yaml":     "limits: {request_timeout: 7s}\nload: {grace: 3s}\nvars: {who: ann}\n",
+		"common.yaml":   "servers: {prod: {url: \"http://h/\", headers: {X-A: b}, protocol: \"2025-03-26\"}}\nflows: {login: {use: \"sub/more.yaml#flow\"}}\n",
 		"sub/more.yaml": "flow: {steps: [{tools/call: {name: login, arguments: {who: \"${{ vars.who }}\"}}}]}\n",
 	})
 	if err != nil {

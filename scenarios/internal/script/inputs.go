@@ -33,8 +33,8 @@ type Iteration struct {
 	Index int `expr:"index"`
 }
 
-// Repeat is the variable repeat.
-type Repeat struct {
+// Loop is the variable loop: the turn of the innermost repeat.
+type Loop struct {
 	Index int `expr:"index"`
 }
 
@@ -47,7 +47,7 @@ type valueEnv struct {
 	Saved     map[string]any              `expr:"saved"`
 	Args      map[string]any              `expr:"args"`
 	Data      map[string]any              `expr:"data"`
-	Repeat    Repeat                      `expr:"repeat"`
+	Loop      Loop                        `expr:"loop"`
 	RandInt   func(int, int) (int, error) `expr:"randInt"`
 	RandFloat func() float64              `expr:"randFloat"`
 	Pick      func([]any) (any, error)    `expr:"pick"`

@@ -60,7 +60,7 @@ func (r *Runner) Begin(in Inputs) {
 	v := r.value
 	v.Vars, v.Protocol = in.Vars, in.Protocol
 	v.Session.Index, v.Iteration.Index = in.Session, int(in.Iteration) //nolint:gosec // an arrival index never comes near 1<<63
-	v.Saved, v.Args, v.Data, v.Repeat.Index = in.Saved, in.Args, in.Data, in.Repeat
+	v.Saved, v.Args, v.Data, v.Loop.Index = in.Saved, in.Args, in.Data, in.Repeat
 }
 
 // Value evaluates an expression of a step. Begin comes before it.
