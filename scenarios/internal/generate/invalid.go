@@ -288,7 +288,7 @@ func (f *faults) addMembers(n *node, v map[string]any, path []any) {
 		f.ofKind(n.additional, at("unexpectedMember"))
 	}
 	for _, member := range n.props {
-		if _, there := v[member.name]; !there {
+		if _, there := v[member.name]; !there && len(f.list) < maxFaults {
 			for _, m := range spread([]*node{member.node}) {
 				f.ofKind(m, at(member.name))
 			}
