@@ -13,6 +13,7 @@ import (
 
 	"mcpbench/metrics"
 	"mcpbench/pool"
+	"mcpbench/scenarios"
 )
 
 // arrival is one planned iteration. In a closed load intended and released are
@@ -37,6 +38,9 @@ type group struct {
 	refusal     atomic.Pointer[error] // the first dial that failed before the load
 	afterFailed atomic.Bool           // a step after has failed
 
+	tools    atomic.Pointer[scenarios.Tools] // nil until they were asked for
+	learning chan struct{}                   // held by the session that asks
+
 	intended, dropped atomic.Int64
 	tallies           []tally // one for each worker
 }
@@ -51,8 +55,9 @@ type tally struct {
 func newGroup(r *Runner, index int, p *GroupPlan) *group {
 	g := &group{
 		runner: r, plan: p, index: uint8(index), //nolint:gosec // NewPlan allows 255 groups
-		queue:   newQueue(p.QueueLimit, p.DropWhenFull),
-		tallies: make([]tally, p.Sessions*max(1, p.InFlight)),
+		learning: make(chan struct{}, 1),
+		queue:    newQueue(p.QueueLimit, p.DropWhenFull),
+		tallies:  make([]tally, p.Sessions*max(1, p.InFlight)),
 	}
 	// The connect timeout is that of the dial alone, without the steps before.
 	g.pool = pool.New(pool.Config{Size: p.Sessions, RenewAfter: p.RenewAfter}, g.dial)

@@ -59,6 +59,7 @@ func (g *group) runOnce(ctx context.Context, s *session, slot int, do part) erro
 	if err := g.plan.SessionFeeds.Fill(ctx, &w.env, uint64(slot)); err != nil { //nolint:gosec // a place
 		return &onceError{step: "data", outcome: metrics.ScriptError, message: mask(err.Error())}
 	}
+	w.env.Tools = g.tools.Load()
 	w.env.Begin(s.saved)
 	p := pass{
 		live: &pool.Live[*session]{Session: s}, rows: lacking(do.steps, s.Info()), first: do.first,
@@ -92,11 +93,15 @@ func (g *group) prepare(ctx context.Context, s *session, slot int) error {
 	if len(g.plan.DoBefore) == 0 {
 		return nil
 	}
-	err := g.runOnce(ctx, s, slot, g.before())
-	if err == nil {
-		return nil
+	if err := g.runOnce(ctx, s, slot, g.before()); err != nil {
+		return g.unprepared(ctx, s, fmt.Errorf("before: %w", err))
 	}
-	err = fmt.Errorf("before: %w", err)
+	return nil
+}
+
+// unprepared closes a session that cannot be used and records it as one that could
+// not be opened. It returns err.
+func (g *group) unprepared(ctx context.Context, s *session, err error) error {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeUnprepared)
 	defer cancel()
 	if cerr := s.Close(bounded); cerr != nil {

@@ -56,6 +56,8 @@ type GroupPlan struct {
 	RequestTimeout time.Duration
 	ConnectTimeout time.Duration
 	RenewAfter     int64  // iterations after which a session is replaced; 0: never
+	NeedsTools     bool   // a step needs to know the server's tools
+	AllowWrites    bool   // generate may choose tools that are not hinted read-only
 	Pacer          string // of an open load: PacerEconomical (also "") or PacerPrecise
 	Dial           Dial
 	Feeds          *scenarios.Feeds // rows for iterations; nil: none
@@ -83,7 +85,8 @@ func NewPlan(p *scenarios.Program, seed uint64, dial func(group int) Dial) (*Pla
 		flow := &p.Flows[g.Flow]
 		plan.Groups = append(plan.Groups, GroupPlan{
 			Group: g, Before: flow.Before, Steps: flow.Steps, After: flow.After,
-			DoBefore: flow.DoBefore, Do: flow.Do, DoAfter: flow.DoAfter,
+			NeedsTools: p.NeedsTools(i),
+			DoBefore:   flow.DoBefore, Do: flow.Do, DoAfter: flow.DoAfter,
 			FirstBefore: place(flow.Before), FirstStep: place(flow.Steps), FirstAfter: place(flow.After),
 			Watched: flow.Watched(), Target: plan.Catalog.Groups[i].Target,
 			RequestTimeout: p.Limits.RequestTimeout, ConnectTimeout: p.Limits.ConnectTimeout,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -105,6 +106,9 @@ func (g *group) dial(ctx context.Context, slot int) (*session, error) {
 		opened: s, listener: listenerOf(opened),
 	}
 	live.skipped = lacking(g.plan.Steps, info)
+	if err := g.learnTools(ctx, opened); err != nil {
+		return nil, g.unprepared(ctx, live, fmt.Errorf("tools: %w", err))
+	}
 	if err := g.prepare(ctx, live, slot); err != nil {
 		return nil, err
 	}

@@ -36,8 +36,9 @@ type worker struct {
 	// not released by the pacer any more.
 	moved   bool
 	pass    pass
-	page    int    // of the listing
-	failure string // masked: why a part of a flow failed that makes no rows
+	page    int                 // of the listing
+	made    scenarios.Generated // of a step that makes its arguments
+	failure string              // masked: why a part of a flow failed that makes no rows
 
 	evaluated bool // checks or expressions took time
 	// last holds the sample of the last request, if any: it is recorded before
@@ -237,6 +238,7 @@ func (w *worker) record() {
 func (w *worker) replay(ctx context.Context, live *pool.Live[*session]) *pass {
 	w.env.Iteration = w.arrival.index
 	w.env.Protocol = string(live.Session.version)
+	w.env.Tools = w.g.tools.Load()
 	w.env.Begin(live.Session.saved)
 	w.pass = pass{
 		live: live, rows: live.Session.skipped, first: w.g.plan.FirstStep,
@@ -256,7 +258,7 @@ func (w *worker) replay(ctx context.Context, live *pool.Live[*session]) *pass {
 func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scenarios.Step, id uint16) metrics.Outcome {
 	w.record()
 	w.page = 0
-	params, err := step.Render(w.buf[:0], &w.env)
+	params, err := w.params(step)
 	if err != nil {
 		return w.scriptError(live.Session, id, err)
 	}
@@ -292,6 +294,16 @@ func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scen
 		}
 	}
 	return outcome
+}
+
+// params makes the params of a step's request.
+func (w *worker) params(step *scenarios.Step) ([]byte, error) {
+	if !step.Generates() {
+		return step.Render(w.buf[:0], &w.env)
+	}
+	params, made, err := step.Generate(w.buf[:0], &w.env)
+	w.made = made
+	return params, err
 }
 
 // keepResult bounds the memory that a worker keeps between results: many
@@ -337,6 +349,12 @@ func (w *worker) finish(
 	if err == nil {
 		addHints(&s, live.Session.version, step.Method, reply.Result)
 	}
+	if step.Generates() {
+		w.judgeMade(&s)
+	}
+	if step.Expects() {
+		w.expect(&s, step, reply)
+	}
 	w.check(&s, step, reply)
 	w.prev, w.moved = s.End, true
 	w.keep(s)
@@ -360,7 +378,7 @@ func (w *worker) check(s *metrics.Sample, step *scenarios.Step, reply mcp.Reply)
 	}
 	w.evaluated = true
 	failed, err := step.Check(&w.env, scenarios.Response{
-		Result: reply.Result, Elapsed: s.Service(), OK: s.Outcome == metrics.OK, Page: w.page,
+		Result: reply.Result, Elapsed: s.Service(), OK: s.Outcome == metrics.OK, Page: w.page, Tool: w.made.Tool,
 	})
 	if err != nil {
 		s.Outcome, s.Code = metrics.ScriptError, 0

@@ -111,7 +111,7 @@ func (e *Env) Saved() map[string]any { return e.saved }
 // on, but what it saves later e does not see.
 func (e *Env) Fork(other *Env) {
 	e.Seed, e.Group, e.Session, e.Iteration = other.Seed, other.Group, other.Session, other.Iteration
-	e.Protocol, e.Data = other.Protocol, other.Data
+	e.Protocol, e.Data, e.Tools = other.Protocol, other.Data, other.Tools
 	e.Begin(other.saved)
 	e.salt, e.repeat, e.args = other.salt, other.repeat, other.args
 }
@@ -150,6 +150,8 @@ const (
 	forShare  = 0x8cb92ba72f3d8dd7
 	forThink  = 0xaef17502108ef2d9
 	forBranch = 0xf58e8c4bd1e4ae55
+
+	forGenerate = 0xc2b2ae3d27d4eb4f
 )
 
 // Skip tells that the action is not to be performed now: its condition does not

@@ -161,7 +161,11 @@ func (c *compiler) step(s *grammar.Step, place int, at *scope) *Step {
 	}
 	b := paramsBuilder{compiler: c, scope: at}
 	b.raw("{")
-	out.Method = b.operation(s, out)
+	if s.Generate != nil {
+		out.Method = b.generating(s.Generate, out)
+	} else {
+		out.Method = b.operation(s, out)
+	}
 	if out.Method == "" {
 		out.Method = b.listening(s, out)
 	}
@@ -171,6 +175,7 @@ func (c *compiler) step(s *grammar.Step, place int, at *scope) *Step {
 	b.raw("}")
 	out.params = b.finish(place)
 	c.answers(s, out, at)
+	c.expectations(s, out, place, at)
 	return out
 }
 
@@ -319,8 +324,16 @@ func (c *compiler) checks(s *grammar.Step, out *Step, at *scope) {
 			continue
 		}
 		path := s.Path + ".check." + name
-		if n.Text == "valid_output" {
-			c.postpone(n, path, "valid_output")
+		if n.Text == validOutput {
+			switch {
+			case out.Method != "tools/call":
+				c.fault(n, path, "valid_output is for calls of tools, whose outputSchema it is about")
+			case out.RequestName == "" && out.generate == nil:
+				c.fault(n, path, "valid_output needs a tool whose name holds no expression")
+			}
+			out.output = len(out.Checks) + 1
+			out.Checks = append(out.Checks, name)
+			out.checks = append(out.checks, nil)
 			continue
 		}
 		if e := c.expression(n, path, at, func(text string) (*script.Expression, error) { return c.exprs.Check(text, out.shape) }); e != nil {
@@ -329,6 +342,9 @@ func (c *compiler) checks(s *grammar.Step, out *Step, at *scope) {
 		}
 	}
 }
+
+// validOutput is a check of the result against the outputSchema of its tool.
+const validOutput = "valid_output"
 
 // decision compiles an expression that is decided before a step; nil when it is at fault.
 func (p *partCompiler) decision(e grammar.Expr, path string) *script.Expression {
@@ -386,6 +402,8 @@ func (c *compiler) nameSteps(steps []compiled) {
 
 func (s *Step) baseName() string {
 	switch {
+	case s.generate != nil:
+		return "generate " + s.generate.tool
 	case s.Kind == StepSubscribe:
 		return "subscribe"
 	case s.Kind == StepUnsubscribe:

@@ -29,7 +29,7 @@ var alone = map[string][]string{
 
 // settings are the keys of a step beside its operation that go with some only.
 var settings = []string{
-	"id", "check", "timeout", "progress", "idle_timeout", "log_level", "cancel", "as", "save", "when", "sample", "on_error", "tags",
+	"id", "check", "timeout", "progress", "idle_timeout", "log_level", "cancel", "as", "save", "when", "sample", "on_error", "tags", "expect",
 }
 
 // together finds the keys of a step that do not go with its operation.

@@ -130,7 +130,7 @@ flows: {"f #1": {steps: [{id: "a: b", tools/call: {name: x, arguments: {a: "${{ 
 			resolved := string(s.Resolved())
 			_, got := load(resolved)
 			opts := cmp.Options{
-				cmp.AllowUnexported(scenarios.Step{}, scenarios.Spread{}), cmpopts.IgnoreUnexported(scenarios.Client{}, scenarios.Feeder{}), cmpopts.IgnoreFields(scenarios.Step{}, "params", "checks", "saves", "shape"), cmpopts.IgnoreUnexported(scenarios.Action{}),
+				cmp.AllowUnexported(scenarios.Step{}, scenarios.Spread{}), cmpopts.IgnoreUnexported(scenarios.Client{}, scenarios.Feeder{}), cmpopts.IgnoreFields(scenarios.Step{}, "params", "checks", "saves", "shape", "expect", "generate"), cmpopts.IgnoreUnexported(scenarios.Action{}),
 				cmpopts.IgnoreFields(scenarios.Header{}, "Value"), cmpopts.IgnoreFields(scenarios.Program{}, "Unsupported", "Warnings", "Thresholds"),
 			}
 			if diff := cmp.Diff(want, got, opts); diff != "" {

@@ -138,13 +138,16 @@ type Step struct {
 	Tags         map[string]string
 	Checks       []string // names, in the order of the bits of Check
 
-	cancel *Spread // when to cancel; nil is never
-	params paramsTemplate
-	checks []*script.Expression
-	saves  []*script.Expression
-	saved  []string      // the names of saves
-	shape  *script.Shape // of the result, when there are checks or saves
-	vars   map[string]any
+	cancel   *Spread      // when to cancel; nil is never
+	generate *generator   // makes the params; nil is Render
+	expect   *expectation // nil: nothing
+	output   int          // place in Checks of valid_output, from 1; 0 when there is none
+	params   paramsTemplate
+	checks   []*script.Expression
+	saves    []*script.Expression
+	saved    []string      // the names of saves
+	shape    *script.Shape // of the result, when there are checks or saves
+	vars     map[string]any
 }
 
 // Env is what the expressions of one iteration see. A worker keeps one and sets
@@ -159,6 +162,8 @@ type Env struct {
 	Protocol  string // protocol: the negotiated version
 	// Data are the rows of the feeders, by name; only read.
 	Data map[string]any
+	// Tools are those of the server, for the steps that need them; nil: not known.
+	Tools *Tools
 
 	saved   map[string]any // by name, of this iteration
 	args    map[string]any // of the call that is being performed
@@ -174,4 +179,5 @@ type Response struct {
 	Elapsed time.Duration // the variable elapsed: the request's service time
 	OK      bool          // the outcome so far; only then something is saved
 	Page    int           // of a listing, from 0
+	Tool    string        // that was called, when the step does not name it
 }

@@ -1,6 +1,9 @@
 package scenarios
 
 import (
+	"errors"
+	"fmt"
+
 	"mcpbench/scenarios/internal/script"
 )
 
@@ -42,7 +45,38 @@ func (s *Step) Check(env *Env, r Response) (failed uint32, err error) {
 		keep = func(i int, v any) { s.keep(env, i, v, r.Page) }
 	}
 	in := env.inputs(s.params.place, s.vars)
+	if s.output > 0 {
+		holds, err := s.validOutput(env, r)
+		if err != nil {
+			return 0, err
+		}
+		defer func() {
+			if !holds {
+				failed |= 1 << (s.output - 1)
+			}
+		}()
+	}
 	return env.scratch.Checks(s.checks, s.saves, s.shape, in, script.Answer{Result: r.Result, Elapsed: r.Elapsed}, keep)
+}
+
+// validOutput tells that the result is what the tool's outputSchema allows.
+func (s *Step) validOutput(env *Env, r Response) (bool, error) {
+	name := r.Tool
+	if name == "" {
+		name = s.RequestName
+	}
+	if env.Tools == nil {
+		return false, errors.New("valid_output: the tools of the server are not known")
+	}
+	found, err := env.Tools.find(name)
+	if err != nil {
+		return false, fmt.Errorf("valid_output: %w", err)
+	}
+	allowed, err := found.result()
+	if err != nil {
+		return false, fmt.Errorf("valid_output: tool %q: %w", name, err)
+	}
+	return allowed.Test(r.Result) == "", nil
 }
 
 // Looks tells that Check has something to do.

@@ -253,6 +253,7 @@ func (e *execution) newRunFile() *output.RunFile {
 func (e *execution) openFeeds(ctx context.Context) error {
 	for i := range e.plan.Groups {
 		g := &e.plan.Groups[i]
+		g.AllowWrites = e.flags.writes
 		var err error
 		if g.Feeds, err = e.program.OpenFeeds(ctx, i, e.flags.seed, false); err != nil {
 			return err

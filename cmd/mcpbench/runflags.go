@@ -108,6 +108,7 @@ type runFlags struct {
 	seed       uint64
 	tags       map[string]string
 	only       []string
+	writes     bool
 	dryRun     bool
 	frames     string
 	frameLog   *frameLog // of frames, once it is open; nil: none
@@ -148,6 +149,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.noColor, "no-color", false, "no colours (also NO_COLOR)")
 	fs.StringToStringVar(&f.vars, "var", nil, "scenario variable `K=V` (repeat)")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
+	fs.BoolVar(&f.writes, "allow-writes", false, "let generate choose tools that are not hinted read-only")
 	fs.StringArrayVar(&f.only, "only", nil, "run only the `GROUP` of the scenario (repeat)")
 	fs.StringToStringVar(&f.tags, "tag", nil, "label `K=V` kept with the results (repeat)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and one rendered request of each step; nothing is sent")
@@ -165,7 +167,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	} {
 		notYetFlag(fs, name, false)
 	}
-	for _, name := range []string{"calibrate", "allow-writes", "otel", "distributed"} {
+	for _, name := range []string{"calibrate", "otel", "distributed"} {
 		notYetFlag(fs, name, true)
 	}
 	notYetFlag(fs, "dashboard", false)

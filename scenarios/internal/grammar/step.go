@@ -75,7 +75,7 @@ type Step struct {
 	// Disconnect closes the session in order; the next step that needs one opens another.
 	Disconnect *Empty `json:"disconnect" bench:"op"`
 	// Generate calls a tool with arguments made from its input schema.
-	Generate Later `json:"generate" bench:"op"`
+	Generate *Generate `json:"generate" bench:"op"`
 	// ThinkStep pauses.
 	ThinkStep *Spread `json:"think" bench:"op"`
 	// Random runs one of several lists of steps, by weight.
@@ -97,7 +97,7 @@ type Step struct {
 	Sample *Share `json:"sample" jsonschema:"default=1"`
 
 	// Expect decides the outcome by the answer.
-	Expect Later `json:"expect"`
+	Expect *Expect `json:"expect"`
 	// Task runs the call as a task.
 	Task Later `json:"task"`
 	// Tags are kept with each request of the step.

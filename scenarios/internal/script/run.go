@@ -162,6 +162,9 @@ func (r *Runner) Checks(checks, saves []*Expression, s *Shape, in Inputs, a Answ
 		return 1<<len(checks) - 1, nil // the server's fault, which the checks are there to find
 	}
 	for i, c := range checks {
+		if c == nil { // not an expression
+			continue
+		}
 		v, err := r.run(c, env)
 		if err != nil {
 			return 0, err
