@@ -132,6 +132,16 @@ func TestValidOutputIsACheck(t *testing.T) {
 	}
 }
 
+// TestValidOutputAfterGenerate is about the tool of its own step.
+func TestValidOutputAfterGenerate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := play(t.Context(), t, listing(false, `{"sum": 3}`), once+`flows: {f: {steps: [{generate: {tool: drop}}, {id: x, tools/call: {name: add, arguments: {a: 1}}, check: {shape: valid_output}, expect: {outcome: ok}}]}}`)
+		if s := got.step("x")[0]; s.Outcome != metrics.OK || s.ChecksFailed != 0 {
+			t.Errorf("outcome %v, checks %b, extra %+v", s.Outcome, s.ChecksFailed, s.Extra)
+		}
+	})
+}
+
 // TestToolsThatAreMissingAreTold before anything is sent.
 func TestToolsThatAreMissingAreTold(t *testing.T) {
 	for step, want := range map[string]string{

@@ -299,6 +299,7 @@ func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scen
 // params makes the params of a step's request.
 func (w *worker) params(step *scenarios.Step) ([]byte, error) {
 	if !step.Generates() {
+		w.made = scenarios.Generated{}
 		return step.Render(w.buf[:0], &w.env)
 	}
 	params, made, err := step.Generate(w.buf[:0], &w.env)
