@@ -128,7 +128,9 @@ func (f *Feed) Row(ctx context.Context, i uint64) (Row, error) {
 // and must not be changed.
 //
 // The error is a *[RowError] if only this row is bad, wraps [ErrEnd] after the
-// last row, and is ctx's when it ends a wait for a pipe or a disk. For the picks
+// last row, and is ctx's when it ends a wait for a pipe or a disk. Any other is
+// about the source, as a disk that fails or a damaged Parquet file, and is likely
+// to come again. For the picks
 // in order i should be nearly increasing: an arrival may be left out, and may be
 // late by at least 4 MiB or 1000 rows; still later is slow on a file, and an
 // error on a pipe.

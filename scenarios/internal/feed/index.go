@@ -8,8 +8,12 @@ import (
 	"runtime"
 )
 
-// maxMarks bounds the index of a text: 4 MiB.
-const maxMarks = 1 << 18
+// Bounds of the index of a text: 4 MiB where every row is found by it, 512 KiB
+// for those that come late to a stream.
+const (
+	maxMarks  = 1 << 18
+	lateMarks = 1 << 15
+)
 
 // mark is where a row begins.
 type mark struct{ off, line int64 }
@@ -17,6 +21,7 @@ type mark struct{ off, line int64 }
 // marks is the index of a text: where every step-th row begins. Copies may be
 // read while the original grows.
 type marks struct {
+	most int // of at
 	at   []mark
 	step int64
 	rows int64 // that were noted
@@ -31,10 +36,10 @@ func (m *marks) note(row rawRow) {
 		m.at = append(m.at, mark{row.off, row.line})
 	}
 	m.rows++
-	if len(m.at) <= maxMarks {
+	if len(m.at) <= m.most {
 		return
 	}
-	half := make([]mark, 0, maxMarks)
+	half := make([]mark, 0, m.most)
 	for i := 0; i < len(m.at); i += 2 {
 		half = append(half, m.at[i])
 	}
@@ -150,7 +155,7 @@ func newTable(ctx context.Context, t *text, in *input, wanted []string) (*table,
 	if err := t.begin(s, wanted); err != nil {
 		return nil, err
 	}
-	var m marks
+	m := marks{most: maxMarks}
 	var first []rawRow
 	for {
 		row, err := s.next()

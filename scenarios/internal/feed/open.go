@@ -38,8 +38,9 @@ func (in *input) close() error {
 }
 
 // Open opens the source of s and looks at its first rows; for picks that are
-// not in order it goes through it once. With a pipe it waits for the first row;
-// ctx ends that. All errors name the feeder.
+// not in order it goes through it once. With a pipe it waits for the first row,
+// which ctx ends; to open a named pipe waits for its writer, which ctx does not
+// end. All errors name the feeder.
 func Open(ctx context.Context, s Spec) (*Feed, error) {
 	f, err := open(ctx, s)
 	if err != nil {

@@ -173,6 +173,59 @@ func TestRowThatIsTooLong(t *testing.T) {
 	}
 }
 
+// TestPlacesInAFileOfManyRows has more rows than the index has marks. Each row
+// goes over two lines, and every 1000th is bad.
+func TestPlacesInAFileOfManyRows(t *testing.T) {
+	const rows = 700_000
+	var b strings.Builder
+	b.WriteString("id,text\n")
+	for i := range rows {
+		if i%1000 == 7 {
+			fmt.Fprintf(&b, "%d\n\n", i)
+		} else {
+			fmt.Fprintf(&b, "%d,\"a\n%d\"\n", i, i)
+		}
+	}
+	file := write(t, "a.csv", b.String())
+	want := func(n int) string {
+		if n%1000 == 7 {
+			return fmt.Sprintf("F:%d: the row has 1 field, the line of names 2", 2*n+2)
+		}
+		return fmt.Sprintf("map[id:%d text:a\n%d]", n, n)
+	}
+	held := open(t, feed.Spec{Name: "q", File: file, Memory: 1 << 30})
+	streamed := open(t, feed.Spec{Name: "q", File: file})
+	for n := 0; n < rows; n += 997 {
+		for _, f := range []*feed.Feed{held, streamed} {
+			row, err := f.Row(t.Context(), uint64(n))
+			if got := short(row, err, file); got != want(n) {
+				t.Fatalf("row %d: %q, want %q", n, got, want(n))
+			}
+		}
+	}
+	for n := rows - 1; n >= 0; n -= 4973 { // those that the stream let go
+		row, err := streamed.Row(t.Context(), uint64(n))
+		if got := short(row, err, file); got != want(n) {
+			t.Fatalf("late row %d: %q, want %q", n, got, want(n))
+		}
+	}
+	random := open(t, feed.Spec{Name: "q", File: file, Pick: feed.Random})
+	for i := range uint64(5000) {
+		row, err := random.Row(t.Context(), i)
+		var n int
+		got := short(row, err, file)
+		if err == nil {
+			_, err = fmt.Sscanf(got, "map[id:%d ", &n)
+		} else {
+			_, err = fmt.Sscanf(got, "F:%d:", &n)
+			n = n/2 - 1
+		}
+		if err != nil || got != want(n) {
+			t.Fatalf("arrival %d: %q, want %q", i, got, want(n))
+		}
+	}
+}
+
 func TestLen(t *testing.T) {
 	csv := write(t, "a.csv", "id\n"+strings.Repeat("1\n", 10))
 	for _, tt := range []struct {

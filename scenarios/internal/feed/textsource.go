@@ -22,7 +22,7 @@ type textSource struct {
 
 // openText reads the first block of a text.
 func openText(t *text, in *input, wanted []string) (*textSource, *block, error) {
-	s := &textSource{text: t, in: in, scan: newScanner(in.reader(), t.framer(), 0, 1, scanBytes)}
+	s := &textSource{text: t, in: in, scan: newScanner(in.reader(), t.framer(), 0, 1, scanBytes), marks: marks{most: lateMarks}}
 	if err := t.begin(s.scan, wanted); err != nil {
 		return nil, nil, err
 	}
