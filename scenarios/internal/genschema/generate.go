@@ -163,6 +163,8 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 		return either(whole("1"), variable, object("", "count", either(whole("1"), variable), "stages", anything()))
 	case reflect.TypeFor[grammar.Iterations]():
 		return either(whole("1"), variable, object("each", "each", anything()))
+	case reflect.TypeFor[grammar.Task]():
+		return object("", "poll", &jsonschema.Schema{Type: "string", Enum: []any{"server", "fixed"}}, "every", duration, "timeout", duration)
 	case reflect.TypeFor[grammar.Names]():
 		return either(text, &jsonschema.Schema{Type: "array", Items: text})
 	case reflect.TypeFor[grammar.Files]():

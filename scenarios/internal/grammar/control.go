@@ -75,6 +75,27 @@ func (v *Save) decode(d *decoder, n *syntax.Node, path string) {
 	}
 }
 
+// Task runs a call as a task. The grammar is there, and this version does not do it.
+type Task struct{}
+
+func (*Task) decode(d *decoder, n *syntax.Node, path string) {
+	var long struct {
+		Place
+		Poll    string   `json:"poll" jsonschema:"enum=server,enum=fixed"`
+		Every   Duration `json:"every"`
+		Timeout Duration `json:"timeout"`
+	}
+	faults := len(d.src.Problems())
+	if d.value(n, path, &long); len(d.src.Problems()) > faults {
+		return
+	}
+	if every := n.Key("every"); (every != nil) != (long.Poll == "fixed") {
+		d.fault(n, path, "every goes with poll: fixed; poll: server asks as often as the server says")
+		return
+	}
+	d.postpone(n, path, path)
+}
+
 // Share is a number from 0 to 1.
 type Share float64
 

@@ -99,7 +99,7 @@ type Step struct {
 	// Expect decides the outcome by the answer.
 	Expect *Expect `json:"expect"`
 	// Task runs the call as a task.
-	Task Later `json:"task"`
+	Task *Task `json:"task"`
 	// Tags are kept with each request of the step.
 	Tags map[string]Text `json:"tags"`
 	// Retry sends the request again when it failed.
