@@ -80,11 +80,18 @@ func (c *pipeConn) describe(i *Info) {
 
 // RoundTrip implements Conn.
 func (c *router) RoundTrip(ctx context.Context, req Request) (Reply, error) {
+	return c.roundTrip(ctx, req, nil)
+}
+
+// roundTrip is RoundTrip for a session that may end before the connection, when gone
+// is closed; nil is never.
+func (c *router) roundTrip(ctx context.Context, req Request, gone <-chan struct{}) (Reply, error) {
 	began := c.o.now()
 	if ctx.Err() != nil {
 		return Reply{Rounds: 1, Timing: Timing{Start: began, FirstByte: began, End: began}}, gaveUp(ctx)
 	}
 	k := c.begin(&req)
+	k.gone = gone
 	err := c.follow(k, &req)
 	if err == nil {
 		k.line, err = c.env.current().appendRequest(k.line[:0], k.id, &req)
@@ -129,6 +136,8 @@ func (c *router) await(ctx context.Context, k *call, limit time.Duration) error 
 			return c.dead
 		case <-ctx.Done():
 			return gaveUp(ctx)
+		case <-k.gone:
+			return closedError()
 		case <-expired:
 			// The limit counts from the send.
 			left := c.sent(k, limit) + limit - c.o.now()
@@ -164,6 +173,8 @@ func (c *router) giveUp(ctx context.Context, k *call, method string, err error) 
 		c.carrier.cancel(k.id, "the client gave up")
 	case late:
 		c.carrier.cancel(k.id, "timeout")
+	case errors.Is(err, errClosed): // the session alone, not the connection
+		c.carrier.cancel(k.id, "the session ended")
 	}
 	return false
 }
@@ -244,43 +255,6 @@ func (c *pipeConn) unqueue(m *outgoing) bool {
 	}
 	c.queue = slices.Delete(c.queue, i, i+1)
 	return true
-}
-
-// fail makes err the end of the connection, unless it has ended already.
-func (c *router) fail(err error) { c.failAt(c.o.now(), err) }
-
-// failAt is fail for what happened a while ago.
-func (c *router) failAt(at time.Duration, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.dead == nil {
-		c.dead, c.deadAt = err, at
-		close(c.down)
-		c.inbox.desk.stop(err)
-		c.o.post.end(err)
-	}
-}
-
-// endOf returns when a request ended that failed with err: the connection's own
-// end, when that is the reason.
-func (c *router) endOf(err error) time.Duration {
-	select {
-	case <-c.down:
-		if err == c.dead { //nolint:errorlint // the very error that fail was given
-			return c.deadAt
-		}
-	default:
-	}
-	return c.o.now()
-}
-
-func (c *router) isOver() bool {
-	select {
-	case <-c.down:
-		return true
-	default:
-		return false
-	}
 }
 
 // write is the writing goroutine.

@@ -46,3 +46,40 @@ func newRouter(o *Options, env *envelope, noise Anomaly) router {
 		tokens: tokens{o: o, env: env},
 	}
 }
+
+// fail makes err the end of the connection, unless it has ended already.
+func (c *router) fail(err error) { c.failAt(c.o.now(), err) }
+
+// failAt is fail for what happened a while ago.
+func (c *router) failAt(at time.Duration, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead == nil {
+		c.dead, c.deadAt = err, at
+		close(c.down)
+		c.inbox.desk.stop(err)
+		c.o.post.end(err)
+	}
+}
+
+// endOf returns when a request ended that failed with err: the connection's own
+// end, when that is the reason.
+func (c *router) endOf(err error) time.Duration {
+	select {
+	case <-c.down:
+		if err == c.dead { //nolint:errorlint // the very error that fail was given
+			return c.deadAt
+		}
+	default:
+	}
+	return c.o.now()
+}
+
+func (c *router) isOver() bool {
+	select {
+	case <-c.down:
+		return true
+	default:
+		return false
+	}
+}

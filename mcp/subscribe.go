@@ -142,6 +142,7 @@ type subject struct {
 
 // hold returns the subject with one more subscription to it.
 func (p *post) hold(uri string) *subject {
+	p = p.root()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.subjects[uri]
@@ -163,6 +164,7 @@ func (p *post) hold(uri string) *subject {
 // letGo takes one subscription off a subject. Subjects without any are kept for a
 // while, so that a late update is known as one.
 func (p *post) letGo(uri string) *subject {
+	p = p.root()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.subjects[uri]
@@ -183,6 +185,7 @@ func (p *post) letGo(uri string) *subject {
 }
 
 func (p *post) isHeld(t *subject) bool {
+	p = p.root()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return t.refs > 0

@@ -137,6 +137,8 @@ func (c *router) awaitWithin(ctx context.Context, k *call, b *bounds) error {
 			return c.dead
 		case <-ctx.Done():
 			return gaveUp(ctx)
+		case <-k.gone:
+			return closedError()
 		case <-expired:
 			next, over := b.strike(c.o.now())
 			if over != nil {
