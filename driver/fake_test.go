@@ -150,6 +150,7 @@ type load struct {
 	grace  time.Duration
 	limit  time.Duration
 	renew  int64
+	onLoss scenarios.OnLoss
 	watch  func(group int, session uint32, o *mcp.Options)
 }
 
@@ -168,7 +169,7 @@ func (l load) plan(t *testing.T) *driver.Plan {
 		l.limit = time.Hour
 	}
 	p := &scenarios.Program{
-		Name: "test", Servers: []scenarios.Server{{Name: "s", Transport: "http"}},
+		Name: "test", Servers: []scenarios.Server{{Name: "s", Transport: "http", OnLoss: l.onLoss}},
 		Groups: []scenarios.Group{l.group}, Flows: []scenarios.Flow{flow},
 		Warmup: l.warmup, Grace: l.grace,
 		Limits: scenarios.Limits{RequestTimeout: l.limit, ConnectTimeout: time.Minute},

@@ -84,7 +84,10 @@ func (w *worker) reopen(ctx context.Context, p *pass) bool {
 	}
 	w.record()
 	live, ok := w.session(ctx)
-	if !ok {
+	switch {
+	case !ok && p.outcome != metrics.IterCompleted && w.slot.Ended():
+		return false // it failed, and there is nothing to go on with
+	case !ok:
 		return p.interrupt()
 	}
 	if live != p.live {
@@ -213,7 +216,7 @@ func (w *worker) beside(ctx context.Context, p *pass, a *scenarios.Action) bool 
 
 // assistant is a worker for one step of a parallel.
 func (w *worker) assistant() *worker {
-	o := &worker{g: w.g, slot: w.slot, did: w.did, giveUp: w.giveUp, chief: w}
+	o := &worker{g: w.g, slot: w.slot, did: w.did, giveUp: w.giveUp, endLoad: w.endLoad, chief: w}
 	if w.once != nil {
 		o.once = &once{}
 	}

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -35,6 +36,7 @@ type group struct {
 	measured atomic.Int64  // closed load: of these, begun after the warm-up
 
 	endedByTime atomic.Bool           // the load lasted until its scheduled end
+	paced       atomic.Bool           // open load: every arrival was taken
 	refusal     atomic.Pointer[error] // the first dial that failed before the load
 	afterFailed atomic.Bool           // a step after has failed
 
@@ -126,11 +128,17 @@ func (g *group) run(work, soft context.Context) error {
 	if g.plan.Open {
 		waiting.Wait() // whether a session is free must be known at the first arrival
 		g.pace(work, soft, user)
+		g.paced.Store(true)
 		endFeed(errScheduleEnd)
 	}
 	workers.Wait()
-	if cause := context.Cause(work); cause != nil && isFatal(cause) {
-		return fmt.Errorf("group %s: %w", g.plan.Name, cause)
+	for _, a := range g.queue.abandon() { // given back, when nobody was left to take it
+		g.neverStarted(a, unserved(work))
+	}
+	for _, cause := range []error{context.Cause(work), context.Cause(soft)} {
+		if cause != nil && (isFatal(cause) || errors.Is(cause, ErrSessionsLost)) {
+			return fmt.Errorf("group %s: %w", g.plan.Name, cause)
+		}
 	}
 	return nil
 }

@@ -60,6 +60,7 @@ type GroupPlan struct {
 	AllowWrites    bool   // generate may choose tools that are not hinted read-only
 	Pacer          string // of an open load: PacerEconomical (also "") or PacerPrecise
 	Dial           Dial
+	OnLoss         scenarios.OnLoss // when a session is lost
 	Feeds          *scenarios.Feeds // rows for iterations; nil: none
 	SessionFeeds   *scenarios.Feeds // rows for what a session does once; nil: none
 }
@@ -90,7 +91,7 @@ func NewPlan(p *scenarios.Program, seed uint64, dial func(group int) Dial) (*Pla
 			FirstBefore: place(flow.Before), FirstStep: place(flow.Steps), FirstAfter: place(flow.After),
 			Watched: flow.Watched(), Target: plan.Catalog.Groups[i].Target,
 			RequestTimeout: p.Limits.RequestTimeout, ConnectTimeout: p.Limits.ConnectTimeout,
-			Dial: dial(i),
+			Dial: dial(i), OnLoss: p.Servers[g.Server].OnLoss,
 		})
 	}
 	return plan, nil

@@ -122,7 +122,7 @@ func (w *worker) serveArrivals(work, feed context.Context, ready func()) {
 		// The session may have been lost while we waited, which can be long.
 		live, ok := w.session(work)
 		if !ok {
-			w.g.neverStarted(a, unserved(work))
+			w.unservable(work, a)
 			return
 		}
 		if !w.feed(work, a.index) {
@@ -149,7 +149,7 @@ func (w *worker) feed(ctx context.Context, index uint64) bool {
 }
 
 // session returns the slot's session, dialled if need be, again and again with
-// the slot's waits in between, until ctx ends: then ok is false.
+// the slot's waits in between, until ctx or the slot ends: then ok is false.
 func (w *worker) session(ctx context.Context) (live *pool.Live[*session], ok bool) {
 	for {
 		live, err := w.slot.Session(ctx)
@@ -157,12 +157,10 @@ func (w *worker) session(ctx context.Context) (live *pool.Live[*session], ok boo
 			return live, true
 		}
 		if err == nil { // it died while nothing was asked of it
-			if w.slot.Discard(ctx, live, errDiedIdle) {
-				w.g.endSession(live.Session, "lost", errDiedIdle)
-			}
+			w.lose(ctx, live, errDiedIdle)
 			continue
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || errors.Is(err, pool.ErrSlotEnded) {
 			return nil, false
 		}
 		w.g.dialFailed(w.giveUp)
@@ -359,8 +357,8 @@ func (w *worker) finish(
 	w.check(&s, step, reply)
 	w.prev, w.moved = s.End, true
 	w.keep(s)
-	if mcp.SessionLost(err) && w.once == nil && w.slot.Discard(ctx, live, err) {
-		w.g.endSession(live.Session, "lost", err)
+	if mcp.SessionLost(err) && w.once == nil {
+		w.lose(ctx, live, err)
 	}
 	return s.Outcome
 }

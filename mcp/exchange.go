@@ -132,6 +132,9 @@ func (x *exchange) run(ctx context.Context) error {
 	}
 	if x.track != nil {
 		x.request.bounds = x.track.bounds
+		if x.req.listening() != nil {
+			x.request.way = wayBeside
+		}
 	}
 	c.showSending(&x.request, ChannelPost)
 	if x.router != nil {

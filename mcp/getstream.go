@@ -121,7 +121,7 @@ func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err e
 	c := g.conn
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	resp, first, err := g.conn.get(ctx, g.conn.env.current(), g.lastID, onWrote)
+	resp, first, err := g.conn.get(ctx, wayBeside, g.conn.env.current(), g.lastID, onWrote)
 	g.answered()
 	if err != nil {
 		return true, err
@@ -147,12 +147,12 @@ func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err e
 
 // get asks for a stream, for one that begins after the event lastID unless that is
 // empty. first is when the response began.
-func (c *httpConn) get(ctx context.Context, r *rules, lastID string, onWrote func()) (resp response, first time.Duration, err error) {
+func (c *httpConn) get(ctx context.Context, by way, r *rules, lastID string, onWrote func()) (resp response, first time.Duration, err error) {
 	header := c.appendState([]headerField{{"Accept", "text/event-stream"}}, r)
 	if lastID != "" {
 		header = append(header, headerField{"Last-Event-ID", lastID})
 	}
-	m, t := httpRequest{method: "GET", header: header, onWrote: onWrote}, noStamps()
+	m, t := httpRequest{method: "GET", header: header, onWrote: onWrote, way: by}, noStamps()
 	c.showSending(&m, ChannelGet)
 	resp, err = c.engine.do(ctx, &m, &t)
 	return resp, t.first, err

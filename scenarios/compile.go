@@ -17,12 +17,10 @@ import (
 // Defaults of the language; those of single keys stand in the tags of the
 // grammar's types, and a test holds the two against each other.
 const (
-	defaultGrace          = 5 * time.Second
-	defaultRequestTimeout = 30 * time.Second
-	defaultConnectTimeout = 10 * time.Second
-	defaultDuration       = 10 * time.Second
-	maxGroups             = 255 // a sample's group is one byte
-	maxChecks             = 32  // a sample's failed checks are 32 bits
+	defaultGrace    = 5 * time.Second
+	defaultDuration = 10 * time.Second
+	maxGroups       = 255 // a sample's group is one byte
+	maxChecks       = 32  // a sample's failed checks are 32 bits
 )
 
 // compiler turns the decoded file into a program. Faults go to the source.
@@ -92,10 +90,7 @@ func (c *compiler) program() *Program {
 	p.OutputDir = f.Output.Dir
 	p.Warmup = f.Load.Warmup.D
 	p.Grace = orDefault(f.Load.Grace, defaultGrace)
-	p.Limits = Limits{
-		RequestTimeout: c.limit(f.Limits.Place, "request_timeout", f.Limits.RequestTimeout, defaultRequestTimeout),
-		ConnectTimeout: c.limit(f.Limits.Place, "connect_timeout", f.Limits.ConnectTimeout, defaultConnectTimeout),
-	}
+	p.Limits = c.limits(&f.Limits)
 	p.Unsupported = slices.Clone(c.later)
 	c.data()
 	c.servers()
@@ -109,21 +104,6 @@ func (c *compiler) program() *Program {
 	p.Unsupported = p.Unsupported.Sort()
 	p.Warnings = p.Warnings.Sort()
 	return p
-}
-
-func orDefault(d grammar.Duration, fallback time.Duration) time.Duration {
-	if d.Set {
-		return d.D
-	}
-	return fallback
-}
-
-// limit is a duration that must not be 0.
-func (c *compiler) limit(at grammar.Place, key string, d grammar.Duration, fallback time.Duration) time.Duration {
-	if d.Set && d.D == 0 {
-		c.fault(at.Node.Lookup(key), syntax.Join(at.Path, key), "must be more than 0")
-	}
-	return orDefault(d, fallback)
 }
 
 func texts(m map[string]grammar.Text) map[string]string {

@@ -33,8 +33,8 @@ var targets = []struct {
 }{
 	{"url", "http", []string{"transport", "headers", "auth", "tls", "http", "connections"}},
 	{"command", "stdio", []string{"transport", "args", "env", "inherit_env", "cwd", "per"}},
-	{"from", "", []string{"transport", "headers"}},
-	{"embedded", "", []string{"transport"}},
+	{"from", "", []string{"transport", "headers", "http", "connections", "per"}},
+	{"embedded", "", []string{"transport", "http", "connections", "per"}},
 }
 
 func (c *compiler) server(name string, s *grammar.Server) Server {
@@ -65,6 +65,9 @@ func (c *compiler) server(name string, s *grammar.Server) Server {
 	case "embedded":
 		out.Embedded, out.Transport = true, s.Embedded
 		out.Env = c.environment(s)
+	}
+	if target != "" {
+		c.sharing(&out, s, target)
 	}
 	return out
 }

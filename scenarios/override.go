@@ -149,6 +149,10 @@ func (a *applier) targets() {
 	}
 }
 
+// survive are the keys that stay when a flag replaces a server's target, as far as
+// they were there: how to reach it and to share it, but not what it is.
+var survive = map[string][]string{"url": {"headers", "http", "connections"}, "command": {"per"}}
+
 // target empties the server that a flag replaces and returns it. Without a
 // name that is the only server, made when there is none. What belongs to the
 // old target goes; a pinned protocol and keys not done yet stay.
@@ -171,7 +175,7 @@ func (a *applier) target(flag, name, hint string) *syntax.Node {
 	for _, t := range targets {
 		n.Remove(t.key)
 		for _, key := range t.with {
-			if flag != "url" || key != "headers" {
+			if !slices.Contains(survive[flag], key) {
 				n.Remove(key)
 			}
 		}

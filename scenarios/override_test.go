@@ -99,7 +99,7 @@ func TestOverrideRest(t *testing.T) {
 		Protocol: "2025-06-18", Headers: []scenarios.HeaderValue{{Name: "a", Value: "new"}, {Name: "B", Value: "x"}},
 		Thresholds: []string{"p99(latency) < 1s"}, Tags: map[string]string{"k": "v"}, OutputDir: "there",
 	})
-	if p.Warmup != time.Minute || p.Grace != 0 || p.Limits != (scenarios.Limits{RequestTimeout: 2 * time.Second, ConnectTimeout: 3 * time.Second}) {
+	if p.Warmup != time.Minute || p.Grace != 0 || p.Limits != limitsWith(2*time.Second, 3*time.Second) {
 		t.Errorf("warmup %v, grace %v, limits %v", p.Warmup, p.Grace, p.Limits)
 	}
 	if s := p.Servers[0]; s.Protocol != "2025-06-18" || len(s.Headers) != 2 || s.Headers[0].Name != "a" || s.Headers[1].Name != "B" {
@@ -221,6 +221,9 @@ func TestSettings(t *testing.T) {
 		"load.groups.open.max_sessions = 3 (bench.yaml:8)",
 		"limits.request_timeout = 30s (default)",
 		"limits.connect_timeout = 10s (default)",
+		"limits.response_bytes = 16MiB (default)",
+		"limits.header_bytes = 1MiB (default)",
+		"limits.stderr = keep-head:2MiB keep-tail:2MiB (default)",
 		"load.warmup = 0s (default)",
 		"load.groups.closed.in_flight = 1 (default)",
 		"load.groups.closed.on_saturation = queue (default)",

@@ -33,7 +33,23 @@ type Program struct {
 type Limits struct {
 	RequestTimeout time.Duration // default 30s
 	ConnectTimeout time.Duration // default 10s, dial with handshake
+	ResponseBytes  int64         // of one message; default 16 MiB
+	HeaderBytes    int64         // of an HTTP response; default 1 MiB
+	// StderrHead and StderrTail are how many bytes of the beginning and of the end of
+	// what a server's processes print on stderr are kept; default 2 MiB each.
+	StderrHead, StderrTail int64
 }
+
+// OnLoss says what follows when a session is lost: its server ends it, its process
+// dies, or the server does not know it any more.
+type OnLoss uint8
+
+// Values of OnLoss.
+const (
+	LossReopens OnLoss = iota // a new session takes its place
+	LossEnds                  // its place stays empty
+	LossAborts                // the run ends
+)
 
 // Server is one server under test.
 type Server struct {
@@ -50,6 +66,10 @@ type Server struct {
 	Env      []string // KEY=VALUE of the child, inherited ones included, sorted
 	Dir      string   // working directory of the child; "" is the current one
 	Protocol string   // pinned version, or ""
+
+	SharedProcess bool // stdio: one process for all sessions
+	Connections   int  // HTTP: at most so many for all sessions; 0: each has its own
+	OnLoss        OnLoss
 
 	Feeders []string // that headers read
 }

@@ -114,7 +114,7 @@ func TestCompile(t *testing.T) {
 			}},
 		},
 		Warmup: 10 * time.Second, Grace: 3 * time.Second,
-		Limits:    scenarios.Limits{RequestTimeout: 5 * time.Second, ConnectTimeout: 2 * time.Second},
+		Limits:    limitsWith(5*time.Second, 2*time.Second),
 		OutputDir: "out",
 	}
 	opts := cmp.Options{

@@ -110,7 +110,8 @@ func (e *execution) watch() {
 			stdio[i] = s.Name
 		}
 	}
-	e.logs = e.folder.NewServerLogs(stdio, mask)
+	keep := output.ServerLogKeep{Head: int(e.program.Limits.StderrHead), Tail: int(e.program.Limits.StderrTail)}
+	e.logs = e.folder.NewServerLogs(stdio, keep, mask)
 	e.plan.Watch = func(group int, session uint32, o *mcp.Options) {
 		server := e.program.Groups[group].Server
 		if l := e.logs[server]; l != nil {

@@ -105,6 +105,16 @@ var (
 	rate = &jsonschema.Schema{
 		Type: "string", Pattern: `^[0-9]*\.?[0-9]+ */ *(s|m|min|h)$|\$\{`, Examples: []any{"200/s", "30/m"},
 	}
+	size = &jsonschema.Schema{
+		Type: "string", Pattern: `^[0-9]+(\.[0-9]+)?([KMG]iB|kB|MB|GB)$|\$\{`, Examples: []any{"8MiB", "64kB"},
+	}
+	keep = &jsonschema.Schema{
+		Type: "string", Pattern: `^ *keep-(head|tail):[0-9.]+[A-Za-z]+( +keep-(head|tail):[0-9.]+[A-Za-z]+)? *$|\$\{`,
+		Examples: []any{"keep-tail:64KiB", "keep-head:64KiB keep-tail:1MiB"},
+	}
+	connections = &jsonschema.Schema{
+		Type: "string", Pattern: `^(per-session|shared:[1-9][0-9]*)$|\$\{`, Examples: []any{"per-session", "shared:8"},
+	}
 )
 
 func union(types ...string) *jsonschema.Schema {
@@ -179,6 +189,14 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 		return either(number("1e9"), variable)
 	case reflect.TypeFor[grammar.Spread]():
 		return spread()
+	case reflect.TypeFor[grammar.Size]():
+		return clone(size)
+	case reflect.TypeFor[grammar.Keep]():
+		return clone(keep)
+	case reflect.TypeFor[grammar.Connections]():
+		return clone(connections)
+	case reflect.TypeFor[grammar.HTTPVersion]():
+		return clone(scalar)
 	}
 	return nil
 }

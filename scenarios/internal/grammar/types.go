@@ -82,15 +82,16 @@ type Server struct {
 	// TLS gives certificates.
 	TLS Later `json:"tls"`
 	// HTTP tunes the connections.
-	HTTP Later `json:"http"`
-	// Connections says how sessions share connections.
-	Connections Later `json:"connections"`
+	HTTP HTTP `json:"http"`
+	// Connections says how sessions share HTTP connections: each has its own, or all
+	// together have at most N with shared:N.
+	Connections Connections `json:"connections" jsonschema:"default=per-session"`
 	// Metrics names the process whose CPU and memory to watch.
 	Metrics Later `json:"metrics"`
-	// Per says whether each session has a process of its own.
-	Per Later `json:"per"`
+	// Per says whether each session has a process of its own, or all share one.
+	Per string `json:"per" jsonschema:"enum=session,enum=shared,default=session"`
 	// OnSessionLoss says what follows the loss of a session.
-	OnSessionLoss Later `json:"on_session_loss"`
+	OnSessionLoss string `json:"on_session_loss" jsonschema:"enum=reopen,enum=end_session,enum=abort,default=reopen"`
 }
 
 // From names a server in an editor's configuration file.
@@ -111,10 +112,12 @@ type Limits struct {
 	RequestTimeout Duration `json:"request_timeout" jsonschema:"default=30s"`
 	// ConnectTimeout is the longest that dialling with the handshake may take.
 	ConnectTimeout Duration `json:"connect_timeout" jsonschema:"default=10s"`
-	// ResponseBytes is the largest answer that is read.
-	ResponseBytes Later `json:"response_bytes"`
-	// Stderr says how much of a child's stderr is kept.
-	Stderr Later `json:"stderr"`
+	// ResponseBytes is the largest message that is read: an answer, an event, a line.
+	ResponseBytes Size `json:"response_bytes" jsonschema:"default=16MiB"`
+	// HeaderBytes is the largest header of an HTTP response that is read.
+	HeaderBytes Size `json:"header_bytes" jsonschema:"default=1MiB"`
+	// Stderr says how much of what a server's processes print on stderr is kept.
+	Stderr Keep `json:"stderr" jsonschema:"default=keep-head:2MiB keep-tail:2MiB"`
 }
 
 // Load says how often the flows run.
