@@ -29,6 +29,14 @@ type Shared struct {
 	mu      sync.Mutex // guards the fields below, and users
 	now     *joint
 	opening *jointOpening // under way
+	joined  int64
+}
+
+// Joined returns how many sessions had no handshake of their own.
+func (h *Shared) Joined() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.joined
 }
 
 // joint is what the sessions of a Shared have in common, for as long as it lives.
@@ -80,6 +88,7 @@ func (h *Shared) enter(ctx context.Context, o *Options) (j *joint, opened bool, 
 		switch {
 		case j != nil && !j.main.Ended():
 			j.users++
+			h.joined++
 			h.mu.Unlock()
 			return j, false, nil
 		case other == nil:

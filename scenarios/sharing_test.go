@@ -150,3 +150,26 @@ func TestSharingSchema(t *testing.T) {
 		}
 	}
 }
+
+// Flags that say where a server is leave what its sessions share.
+func TestOverriddenTargetsKeepWhatIsShared(t *testing.T) {
+	const text = "version: 1\nservers: {s: {%s}}\nload: {groups: {main: {}}}\nflows: {f: {steps: [{ping: {}}]}}\n"
+	url, command := scenarios.Overrides{URL: []string{"http://new/"}}, scenarios.Overrides{Command: []string{"y"}}
+	for _, tt := range []struct {
+		server      string
+		o           scenarios.Overrides
+		process     bool
+		connections int
+	}{
+		{"url: http://h/, connections: 'shared:4'", url, false, 4},
+		{"url: http://h/, http: {connections: 'shared:4'}", url, false, 4},
+		{"url: http://h/, connections: 'shared:4'", command, false, 0},
+		{"command: x, per: shared", command, true, 0},
+		{"command: x, per: shared", url, false, 0},
+	} {
+		p := overridden(t, fmt.Sprintf(text, tt.server), tt.o)
+		if s := p.Servers[0]; s.SharedProcess != tt.process || s.Connections != tt.connections {
+			t.Errorf("%s: %+v", tt.server, s)
+		}
+	}
+}

@@ -16,7 +16,6 @@ import (
 
 	"mcpbench/driver"
 	"mcpbench/internal/target"
-	"mcpbench/mcp"
 	"mcpbench/metrics"
 	"mcpbench/output"
 	"mcpbench/scenarios"
@@ -44,9 +43,9 @@ type execution struct {
 	file      *output.RunFile
 	signal    *signals
 	dialers   []*dialer // of the groups
-	params    []mcp.ParamHeaders
-	asked     int64   // requests that found out what the demo target speaks
-	throttled float64 // share of the seconds with cgroup throttling
+	shared    []shared  // of the servers
+	asked     int64     // requests that found out what the demo target speaks
+	throttled float64   // share of the seconds with cgroup throttling
 }
 
 // closeTime bounds the orderly end of all sessions after the results are safe.
@@ -100,38 +99,6 @@ func (e *execution) measure(ctx context.Context, screen *screen) error {
 	return e.report(errors.Join(err, e.closeLogs(), e.closeFeeds()), counted)
 }
 
-// watch has what goes on beside the results kept: the frames of --frames, and
-// what stdio servers print on stderr.
-func (e *execution) watch() {
-	mask := e.scenario.Masker()
-	stdio := make([]string, len(e.program.Servers))
-	for i := range stdio {
-		if s := &e.program.Servers[i]; s.Transport == "stdio" {
-			stdio[i] = s.Name
-		}
-	}
-	keep := output.ServerLogKeep{Head: int(e.program.Limits.StderrHead), Tail: int(e.program.Limits.StderrTail)}
-	e.logs = e.folder.NewServerLogs(stdio, keep, mask)
-	e.plan.Watch = func(group int, session uint32, o *mcp.Options) {
-		server := e.program.Groups[group].Server
-		if l := e.logs[server]; l != nil {
-			o.Stderr = l.Session(session)
-		}
-		e.frames.watch(e.program.Servers[server].Name, session, o)
-	}
-}
-
-// closeLogs closes what was kept beside the results. The sessions are closed.
-func (e *execution) closeLogs() error {
-	err := e.frames.close()
-	for _, l := range e.logs {
-		if l != nil {
-			err = errors.Join(err, l.Close())
-		}
-	}
-	return err
-}
-
 // recordNothing ends a collector that never got a run, so that there is a
 // summary of nothing.
 func (e *execution) recordNothing() error {
@@ -158,18 +125,8 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	if e.embedded, err = startEmbedded(ctx, p); err != nil {
 		return err
 	}
-	e.params = make([]mcp.ParamHeaders, len(p.Servers))
-	e.plan, err = driver.NewPlan(p, e.flags.seed, func(group int) driver.Dial {
-		d := &dialer{
-			server: &p.Servers[p.Groups[group].Server], seed: e.flags.seed,
-			getStream: e.flags.getStream == "always" || e.flags.getStream == "auto" && p.NeedsStream(group),
-			group:     group, client: &p.Client,
-			engine: mcp.Engine(e.flags.engine),
-			params: &e.params[p.Groups[group].Server],
-		}
-		e.dialers = append(e.dialers, d)
-		return d.dial
-	})
+	e.share()
+	e.plan, err = driver.NewPlan(p, e.flags.seed, e.dialerOf)
 	if err != nil {
 		return err
 	}
@@ -369,7 +326,7 @@ func (e *execution) textOptions(s *metrics.Summary, counted *target.Stats) outpu
 		// What went to other servers cannot be told apart in our count.
 		onlyDemo := !slices.ContainsFunc(e.program.Groups, func(g scenarios.Group) bool { return !e.program.Servers[g.Server].Embedded })
 		if onlyDemo && e.program.RowIsRequest() {
-			o.Hints = append(o.Hints, targetHint(*counted, e.collector.Snapshot(), s.Sessions.Opened+e.asked+e.listed()))
+			o.Hints = append(o.Hints, targetHint(*counted, e.collector.Snapshot(), e.openings(s.Sessions.Opened)+e.asked+e.listed()))
 		}
 		if s.ExitCode == 0 && e.scenario.Name() == "quickstart" {
 			o.Hints = append(o.Hints,
