@@ -21,7 +21,7 @@ var ErrSessionsLost = errors.New("every session was lost, and on_session_loss is
 func (w *worker) lose(ctx context.Context, live *pool.Live[*session], cause error) {
 	g := w.g
 	policy := g.plan.OnLoss
-	gone := false
+	var gone bool
 	if policy == scenarios.LossEnds {
 		gone = w.slot.End(ctx, live)
 	} else {
@@ -35,10 +35,10 @@ func (w *worker) lose(ctx context.Context, live *pool.Live[*session], cause erro
 	switch policy {
 	case scenarios.LossReopens:
 	case scenarios.LossAborts:
-		w.giveUp(fmt.Errorf("%w: %s: %v", ErrSessionLost, which, cause)) // its text: whoever is cut by it has lost nothing
+		w.giveUp(fmt.Errorf("%w: %s: %s", ErrSessionLost, which, cause.Error())) // its text: whoever is cut by it has lost nothing
 	case scenarios.LossEnds:
 		if g.pool.Left() == 0 && !g.served() {
-			w.endLoad(fmt.Errorf("%w; the last was %s: %v", ErrSessionsLost, which, cause))
+			w.endLoad(fmt.Errorf("%w; the last was %s: %s", ErrSessionsLost, which, cause.Error()))
 		}
 	}
 }

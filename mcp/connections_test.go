@@ -60,53 +60,60 @@ func sharedHTTP(h onHTTP, p *mcptest.Peer, most int) (*mcp.Streamable, *doors) {
 // Wire test: 50 sessions over shared:4 make the server see 4 connections, and the
 // requests of each session are its own.
 func TestSessionsShareConnections(t *testing.T) {
-	const sessions, calls, most = 50, 20, 4
 	for _, v := range []mcp.Version{mcp.V20260728, mcp.V20251125} {
 		t.Run(string(v), func(t *testing.T) {
-			overHTTP(t, func(h onHTTP) {
-				t := h.T
-				p := (&mcptest.Peer{SessionID: "s"}).On("tools/call", mcptest.Answer{Delay: time.Millisecond, Result: echoed})
-				base, d := sharedHTTP(h, p, most)
-				var all sync.WaitGroup
-				var a mcptest.Anomalies
-				began := time.Now()
-				for i := range sessions {
-					all.Go(func() {
-						tr := *base
-						tr.Header = http.Header{"X-Session": {fmt.Sprint(i)}}
-						s, err := mcp.Connect(t.Context(), &tr, mcp.Options{Version: v, Base: began, OnAnomaly: a.Tell})
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						for range calls {
-							if _, err := s.Call(t.Context(), echo); err != nil {
-								t.Error(err)
-							}
-						}
-						closeSession(t, s)
-					})
-				}
-				all.Wait()
-				// Whoever takes a place a little late leaves it unused for one turn.
-				const least = sessions * calls / most * time.Millisecond
-				if took := time.Since(began); took < least || took > least+least/20 {
-					t.Errorf("took %v", took)
-				}
-				if d.all.Load() != most || d.most.Load() != most || d.open.Load() != 0 {
-					t.Errorf("%d connections, %d at once, %d left open", d.all.Load(), d.most.Load(), d.open.Load())
-				}
-				of := map[string]int{}
-				for _, r := range p.Received("tools/call") {
-					of[r.Header.Get("X-Session")]++
-				}
-				for i := range sessions {
-					if n := of[fmt.Sprint(i)]; n != calls {
-						t.Errorf("session %d made %d calls", i, n)
-					}
-				}
-			})
+			overHTTP(t, func(h onHTTP) { testSharing(h, v) })
 		})
+	}
+}
+
+func testSharing(h onHTTP, v mcp.Version) {
+	t := h.T
+	const sessions, calls, most = 50, 20, 4
+	p := (&mcptest.Peer{SessionID: "s"}).On("tools/call", mcptest.Answer{Delay: time.Millisecond, Result: echoed})
+	base, d := sharedHTTP(h, p, most)
+	var all sync.WaitGroup
+	began := time.Now()
+	for i := range sessions {
+		all.Go(func() {
+			tr := *base
+			tr.Header = http.Header{"X-Session": {fmt.Sprint(i)}}
+			s, err := mcp.Connect(t.Context(), &tr, mcp.Options{Version: v, Base: began})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			callTimes(t, s, calls)
+			closeSession(t, s)
+		})
+	}
+	all.Wait()
+	// net/http has a queue of its own, so that the last ones need not come in turn.
+	const least, slack = sessions * calls / most * time.Millisecond, 10 * time.Millisecond
+	if took := time.Since(began); took < least || took > least+slack || h.engine == mcp.EngineFast && took != least {
+		t.Errorf("took %v, want %v", took, least)
+	}
+	if d.all.Load() != most || d.most.Load() != most || d.open.Load() != 0 {
+		t.Errorf("%d connections, %d at once, %d left open", d.all.Load(), d.most.Load(), d.open.Load())
+	}
+	of := map[string]int{}
+	for _, r := range p.Received("tools/call") {
+		of[r.Header.Get("X-Session")]++
+	}
+	for i := range sessions {
+		if n := of[fmt.Sprint(i)]; n != calls {
+			t.Errorf("session %d made %d calls", i, n)
+		}
+	}
+}
+
+// callTimes makes so many calls that are to succeed within a minute each.
+func callTimes(t *testing.T, s *mcp.Session, n int) {
+	t.Helper()
+	for range n {
+		if _, err := s.Call(within(t, time.Minute), echo); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -145,39 +152,10 @@ func TestWaitForAConnection(t *testing.T) {
 	})
 }
 
-// Whatever ends a wait, or an exchange, its place is free for the next one.
+// Whatever ends a wait, its place is free for the next one.
 func TestPlacesAreNotLost(t *testing.T) {
-	for name, spoil := range map[string]func(t *testing.T, p *mcptest.Peer, tr *mcp.Streamable, s *mcp.Session, o mcp.Options){
-		"a wait that takes too long": func(t *testing.T, _ *mcptest.Peer, _ *mcp.Streamable, s *mcp.Session, _ mcp.Options) {
-			r, err := s.Call(t.Context(), mcp.Request{Method: echo.Method, Params: echo.Params, Timeout: time.Second})
-			if _, ok := errors.AsType[*mcp.TimeoutError](err); !ok || r.Timing.End-r.Timing.Start != time.Second {
-				t.Errorf("%v, %+v", err, r.Timing)
-			}
-		},
-		"a wait that is given up": func(t *testing.T, _ *mcptest.Peer, _ *mcp.Streamable, s *mcp.Session, _ mcp.Options) {
-			if _, err := s.Call(within(t, time.Second), echo); !errors.Is(err, context.DeadlineExceeded) {
-				t.Error(err)
-			}
-		},
-		"a wait whose session is closed": func(t *testing.T, _ *mcptest.Peer, tr *mcp.Streamable, _ *mcp.Session, o mcp.Options) {
-			o.Version = mcp.V20251125 // its initialize waits, too: a session that was open before is closed
-			conn, err := tr.Dial(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan error, 1)
-			go func() {
-				_, err := conn.RoundTrip(t.Context(), echo)
-				ended <- err
-			}()
-			synctest.Wait()
-			if err := conn.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if err := <-ended; err == nil {
-				t.Error("a request of a closed session succeeded")
-			}
-		},
+	for name, spoil := range map[string]func(t *testing.T, tr *mcp.Streamable, o mcp.Options){
+		"a wait that takes too long": waitTooLong, "a wait that is given up": giveUpWaiting, "a wait whose session is closed": closeWaiting,
 	} {
 		t.Run(name, func(t *testing.T) {
 			overHTTP(t, func(h onHTTP) {
@@ -185,27 +163,66 @@ func TestPlacesAreNotLost(t *testing.T) {
 				p := new(mcptest.Peer).On("tools/call", mcptest.Answer{Delay: 10 * time.Second, Result: echoed}, mcptest.Answer{Result: echoed})
 				tr, d := sharedHTTP(h, p, 1)
 				o := mcp.Options{Version: mcp.V20260728, Base: time.Now()}
-				first, second := connect(t, tr, o), connect(t, tr, o)
+				s := connect(t, tr, o)
 				busy := make(chan error, 1)
 				go func() {
-					_, err := first.Call(t.Context(), echo)
+					_, err := s.Call(t.Context(), echo)
 					busy <- err
 				}()
 				synctest.Wait()
-				spoil(t, p, tr, second, o)
+				spoil(t, tr, o)
 				if err := <-busy; err != nil {
 					t.Error(err)
 				}
-				for range 3 {
-					if _, err := second.Call(within(t, time.Second), echo); err != nil {
-						t.Error(err)
-					}
-				}
+				callTimes(t, s, 3)
 				if d.all.Load() != 1 {
 					t.Errorf("%d connections", d.all.Load())
 				}
 			})
 		})
+	}
+}
+
+// dialled opens a connection that makes no request by itself.
+func dialled(t *testing.T, tr *mcp.Streamable, o mcp.Options) mcp.Conn {
+	t.Helper()
+	c, err := tr.Dial(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
+	return c
+}
+
+func waitTooLong(t *testing.T, tr *mcp.Streamable, o mcp.Options) {
+	t.Helper()
+	r, err := dialled(t, tr, o).RoundTrip(t.Context(), mcp.Request{Method: echo.Method, Params: echo.Params, Timeout: time.Second})
+	if _, ok := errors.AsType[*mcp.TimeoutError](err); !ok || r.Timing.End-r.Timing.Start != time.Second {
+		t.Errorf("%v, %+v", err, r.Timing)
+	}
+}
+
+func giveUpWaiting(t *testing.T, tr *mcp.Streamable, o mcp.Options) {
+	t.Helper()
+	if _, err := dialled(t, tr, o).RoundTrip(within(t, time.Second), echo); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+func closeWaiting(t *testing.T, tr *mcp.Streamable, o mcp.Options) {
+	t.Helper()
+	c := dialled(t, tr, o)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := c.RoundTrip(t.Context(), echo)
+		ended <- err
+	}()
+	synctest.Wait()
+	if err := c.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("a request of a closed session succeeded")
 	}
 }
 
@@ -282,75 +299,63 @@ func TestCloseOfOneThatShares(t *testing.T) {
 
 // A pool of one cannot be blocked by what lasts, nor by what a request waits for.
 func TestAPoolOfOneDoesNotLockUp(t *testing.T) {
-	t.Run("streams", func(t *testing.T) {
-		overHTTP(t, func(h onHTTP) {
-			t := h.T
-			p := (&mcptest.Peer{SessionID: "s"}).On("GET", mcptest.Answer{Feed: true})
-			tr, d := sharedHTTP(h, p, 1)
-			o := mcp.Options{Version: mcp.V20251125, GetStream: true, Base: time.Now()}
-			for range 3 {
-				s := connect(t, tr, o)
-				if _, err := s.Call(within(t, time.Second), echo); err != nil {
-					t.Error(err)
-				}
-			}
-			if d.all.Load() != 4 {
-				t.Errorf("%d connections, want the pool's and 3 streams", d.all.Load())
-			}
-		})
-	})
-	t.Run("listen", func(t *testing.T) {
-		overHTTP(t, func(h onHTTP) {
-			t := h.T
-			p := listener(mcptest.Answer{Frames: []mcptest.Frame{acked}, Hold: true})()
-			tr, d := sharedHTTP(h, p, 1)
-			var a mcptest.Anomalies
-			for range 3 {
-				s := connect(t, tr, modernSession(&a))
-				if _, _, err := s.Subscribe(within(t, time.Second), toy); err != nil {
-					t.Error(err)
-				}
-				if _, err := s.Call(within(t, time.Second), echo); err != nil {
-					t.Error(err)
-				}
-			}
-			if d.open.Load() != 4 {
-				t.Errorf("%d connections, want the pool's and 3 streams", d.open.Load())
-			}
-		})
-	})
-	t.Run("a question of the server", func(t *testing.T) {
-		overHTTP(t, func(h onHTTP) {
-			t := h.T
-			p := new(mcptest.Peer).On("tools/call", mcptest.Answer{Frames: []mcptest.Frame{askAndWait("7", "roots/list", "")}, Result: echoed})
-			tr, _ := sharedHTTP(h, p, 1)
-			s := connect(t, tr, mcp.Options{Version: mcp.V20251125, Capabilities: every, Answers: &answerer{f: instant}})
-			for range 2 {
-				if _, err := s.Call(within(t, time.Second), echo); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	})
-	t.Run("a cancellation", func(t *testing.T) {
-		overHTTP(t, func(h onHTTP) {
-			t := h.T
-			p := new(mcptest.Peer).On("tools/call", mcptest.Answer{Silent: true}, mcptest.Answer{Result: echoed})
-			tr, _ := sharedHTTP(h, p, 1)
-			s := connect(t, tr, mcp.Options{Version: mcp.V20251125})
-			_, err := s.Call(t.Context(), mcp.Request{Method: echo.Method, Params: echo.Params, Wants: &mcp.Wants{CancelAfter: time.Second}})
-			if _, ok := errors.AsType[*mcp.CancelledError](err); !ok {
-				t.Error(err)
-			}
-			got := p.Received("notifications/cancelled")
-			if len(got) != 1 || got[0].At.Sub(p.Received("tools/call")[0].At) != time.Second {
-				t.Errorf("cancelled: %v", got)
-			}
-			if _, err := s.Call(within(t, time.Second), echo); err != nil {
-				t.Error(err)
-			}
-		})
-	})
+	for name, f := range map[string]func(h onHTTP){
+		"streams": streamsBesideAPool, "listen": listeningBesideAPool, "a question of the server": answeringBesideAPool,
+		"a cancellation": cancellingBesideAPool,
+	} {
+		t.Run(name, func(t *testing.T) { overHTTP(t, f) })
+	}
+}
+
+func streamsBesideAPool(h onHTTP) {
+	p := (&mcptest.Peer{SessionID: "s"}).On("GET", mcptest.Answer{Feed: true})
+	tr, d := sharedHTTP(h, p, 1)
+	o := mcp.Options{Version: mcp.V20251125, GetStream: true, Base: time.Now()}
+	for range 3 {
+		callTimes(h.T, connect(h.T, tr, o), 1)
+	}
+	if d.all.Load() != 4 {
+		h.Errorf("%d connections, want the pool's and 3 streams", d.all.Load())
+	}
+}
+
+func listeningBesideAPool(h onHTTP) {
+	t := h.T
+	p := listener(mcptest.Answer{Frames: []mcptest.Frame{acked}, Hold: true})()
+	tr, d := sharedHTTP(h, p, 1)
+	var a mcptest.Anomalies
+	for range 3 {
+		s := connect(t, tr, modernSession(&a))
+		if _, _, err := s.Subscribe(within(t, time.Second), toy); err != nil {
+			t.Error(err)
+		}
+		callTimes(t, s, 1)
+	}
+	if d.open.Load() != 4 {
+		t.Errorf("%d connections, want the pool's and 3 streams", d.open.Load())
+	}
+}
+
+func answeringBesideAPool(h onHTTP) {
+	p := new(mcptest.Peer).On("tools/call", mcptest.Answer{Frames: []mcptest.Frame{askAndWait("7", "roots/list", "")}, Result: echoed})
+	tr, _ := sharedHTTP(h, p, 1)
+	callTimes(h.T, connect(h.T, tr, mcp.Options{Version: mcp.V20251125, Capabilities: every, Answers: &answerer{f: instant}}), 2)
+}
+
+func cancellingBesideAPool(h onHTTP) {
+	t := h.T
+	p := new(mcptest.Peer).On("tools/call", mcptest.Answer{Silent: true}, mcptest.Answer{Result: echoed})
+	tr, _ := sharedHTTP(h, p, 1)
+	s := connect(t, tr, mcp.Options{Version: mcp.V20251125})
+	_, err := s.Call(t.Context(), mcp.Request{Method: echo.Method, Params: echo.Params, Wants: &mcp.Wants{CancelAfter: time.Second}})
+	if _, ok := errors.AsType[*mcp.CancelledError](err); !ok {
+		t.Error(err)
+	}
+	got := p.Received("notifications/cancelled")
+	if len(got) != 1 || got[0].At.Sub(p.Received("tools/call")[0].At) != time.Second {
+		t.Errorf("cancelled: %v", got)
+	}
+	callTimes(t, s, 1)
 }
 
 // HTTP+SSE posts over the pool, its streams are beside it.

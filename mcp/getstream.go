@@ -18,7 +18,8 @@ const (
 	// maxIdleStreams is after how many streams in a row that ended soon and
 	// brought no event the GET stream is given up.
 	maxIdleStreams = 8
-	// streamPatience is how long a subscription waits for the stream's header.
+	// streamPatience is how long after the GET the first request waits for the
+	// stream's header whose answer may come with something on that stream.
 	streamPatience = 100 * time.Millisecond
 )
 
@@ -46,6 +47,7 @@ func (c *httpConn) openStream(ctx context.Context) {
 	}
 	select {
 	case <-sent:
+		time.AfterFunc(streamPatience, c.knowStream)
 	case <-ctx.Done():
 	}
 }
@@ -69,18 +71,15 @@ func (c *httpConn) startStream(sent chan<- struct{}) bool {
 }
 
 // awaitStream waits until the server has answered the GET, if there was one: what it
-// tells before nobody hears. Some servers send no header before their first event,
-// so it does not wait for long, and only once.
+// tells or asks before nobody hears, and one SDK then fails the request that it is
+// about. Some servers send no header before their first event, so that
+// streamPatience after the GET it does not wait any more.
 func (c *httpConn) awaitStream(ctx context.Context) {
 	if c.streamKnown == nil {
 		return
 	}
-	timer := time.NewTimer(streamPatience)
-	defer timer.Stop()
 	select {
 	case <-c.streamKnown:
-	case <-timer.C:
-		c.knowStream()
 	case <-ctx.Done():
 	}
 }

@@ -91,6 +91,9 @@ func (c *httpConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 	if c.closing.Load() {
 		return x.finish(closedError())
 	}
+	if c.streamKnown != nil && (req.Wants != nil || c.o.Answers != nil) {
+		c.awaitStream(ctx)
+	}
 	err := x.prepare()
 	if err == nil {
 		if l := x.req.listening(); l != nil {

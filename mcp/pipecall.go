@@ -57,6 +57,11 @@ func (k *call) stopTimer() {
 	}
 }
 
+// late tells that the answer came when the limit was over.
+func (k *call) late(limit time.Duration) bool {
+	return limit > 0 && k.answered && k.sent >= 0 && k.end > k.sent+limit
+}
+
 // finish fills the timing of a call that left the table. began is when its
 // caller came.
 func (k *call) finish(began time.Duration) (Reply, error) {

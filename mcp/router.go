@@ -88,7 +88,12 @@ func (c *router) outcome(ctx context.Context, k *call, req *Request, began time.
 	if err == nil {
 		err = c.await(ctx, k, req.Timeout)
 	}
-	if err != nil && !c.giveUp(ctx, k, req.Method, err) {
+	switch {
+	case err == nil && k.late(req.Timeout):
+		// The answer came after the limit, and before anybody was there to see it.
+		k.reply.Result, k.reply.ToolError = nil, false
+		k.err, k.end = &TimeoutError{Limit: TimeoutTotal}, k.sent+req.Timeout
+	case err != nil && !c.giveUp(ctx, k, req.Method, err):
 		k.err, k.end = err, c.endOf(err)
 	}
 	reply, err := k.finish(began)

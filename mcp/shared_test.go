@@ -69,81 +69,77 @@ func joinAll(t *testing.T, h *mcp.Shared, o mcp.Options, n int) []*mcp.Session {
 	return all
 }
 
-func bubble(t *testing.T, f func(t *testing.T)) {
-	t.Helper()
-	synctest.Test(t, f)
-}
-
 // Many sessions have one pipe and one handshake, and each call gets its own answer.
 func TestSessionsShareAPipe(t *testing.T) {
 	for v, handshake := range map[mcp.Version][]string{
 		mcp.V20260728: {"server/discover"}, mcp.V20251125: {"initialize", "notifications/initialized"},
 	} {
 		t.Run(string(v), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				const sessions, calls = 20, 10
-				p := new(mcptest.Peer).On("tools/call", mcptest.Answer{Delay: time.Second, Result: `{"content":[],"id":$ID}`})
-				dials := &countedDials{Transport: p.Stdio(t), takes: 3 * time.Second}
-				h := &mcp.Shared{Transport: dials}
-				base := time.Now()
-				all := joinAll(t, h, mcp.Options{Version: v, Base: base}, sessions)
-				began := time.Now()
-				var mu sync.Mutex
-				answers := map[string]bool{}
-				var work sync.WaitGroup
-				for _, s := range all {
-					work.Go(func() {
-						for range calls {
-							r, err := s.Call(t.Context(), echo)
-							if err != nil || r.Timing.End-r.Timing.Start != time.Second {
-								t.Errorf("%+v, %v", r.Timing, err)
-							}
-							mu.Lock()
-							answers[string(r.Result)] = true
-							mu.Unlock()
-						}
-					})
-				}
-				work.Wait()
-				if took := time.Since(began); took != calls*time.Second {
-					t.Errorf("took %v: calls waited for each other", took)
-				}
-				if len(answers) != sessions*calls {
-					t.Errorf("%d different answers", len(answers))
-				}
-				if got := p.Methods()[:len(handshake)]; !slices.Equal(got, handshake) || len(p.Received(handshake...)) != len(handshake) {
-					t.Errorf("handshakes: %v", p.Received(handshake...))
-				}
-				first := 0
-				for _, s := range all {
-					i := s.Info()
-					if i.Version != v || i.Transport != "stdio" || i.End != 3*time.Second {
-						t.Errorf("info %+v", i)
-					}
-					if i.Start == 0 {
-						first++
-					}
-					closeSession(t, s)
-				}
-				if first != sessions { // all of them waited for the one dial
-					t.Errorf("%d sessions began at 0", first)
-				}
-				if dials.n.Load() != 1 {
-					t.Errorf("%d dials", dials.n.Load())
-				}
-				// The last one has closed the pipe: another session begins anew.
-				join(t, h, mcp.Options{Version: v})
-				if r := p.Received(handshake[0]); len(r) != 2 || r[1].Conn != 2 {
-					t.Errorf("afterwards: %v", r)
-				}
-			})
+			synctest.Test(t, func(t *testing.T) { testSharedPipe(t, v, handshake) })
 		})
 	}
 }
 
+func testSharedPipe(t *testing.T, v mcp.Version, handshake []string) {
+	t.Helper()
+	const sessions, calls = 20, 10
+	p := new(mcptest.Peer).On("tools/call", mcptest.Answer{Delay: time.Second, Result: `{"content":[],"id":$ID}`})
+	dials := &countedDials{Transport: p.Stdio(t), takes: 3 * time.Second}
+	h := &mcp.Shared{Transport: dials}
+	all := joinAll(t, h, mcp.Options{Version: v, Base: time.Now()}, sessions)
+	began := time.Now()
+	if n := distinctAnswers(t, all, calls); n != sessions*calls {
+		t.Errorf("%d different answers", n)
+	}
+	if took := time.Since(began); took != calls*time.Second {
+		t.Errorf("took %v: calls waited for each other", took)
+	}
+	if got := p.Methods()[:len(handshake)]; !slices.Equal(got, handshake) || len(p.Received(handshake...)) != len(handshake) {
+		t.Errorf("handshakes: %v", p.Received(handshake...))
+	}
+	for _, s := range all { // all of them waited for the one dial
+		if i := s.Info(); i.Version != v || i.Transport != "stdio" || i.Start != 0 || i.End != 3*time.Second {
+			t.Errorf("info %+v", i)
+		}
+		closeSession(t, s)
+	}
+	if dials.n.Load() != 1 || h.Joined() != sessions-1 {
+		t.Errorf("%d dials, %d joined", dials.n.Load(), h.Joined())
+	}
+	// The last one has closed the pipe: another session begins anew.
+	join(t, h, mcp.Options{Version: v})
+	if r := p.Received(handshake[0]); len(r) != 2 || r[1].Conn != 2 {
+		t.Errorf("afterwards: %v", r)
+	}
+}
+
+// distinctAnswers has each session make so many calls of 1 s and returns how many
+// results there are.
+func distinctAnswers(t *testing.T, all []*mcp.Session, calls int) int {
+	t.Helper()
+	var mu sync.Mutex
+	answers := map[string]bool{}
+	var work sync.WaitGroup
+	for _, s := range all {
+		work.Go(func() {
+			for range calls {
+				r, err := s.Call(t.Context(), echo)
+				if err != nil || r.Timing.End-r.Timing.Start != time.Second {
+					t.Errorf("%+v, %v", r.Timing, err)
+				}
+				mu.Lock()
+				answers[string(r.Result)] = true
+				mu.Unlock()
+			}
+		})
+	}
+	work.Wait()
+	return len(answers)
+}
+
 // The death of the process is that of all sessions, and one new process serves all.
 func TestASharedPipeThatBreaks(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		p := new(mcptest.Peer).
 			On("tools/call", mcptest.Answer{Delay: time.Second, Cut: true}, mcptest.Answer{Result: echoed}).
 			On("prompts/list", mcptest.Answer{Silent: true})
@@ -152,30 +148,28 @@ func TestASharedPipeThatBreaks(t *testing.T) {
 		o := mcp.Options{Version: mcp.V20260728, Base: time.Now(), Watch: []string{toolsChanged}}
 		all := joinAll(t, h, o, 5)
 		var work sync.WaitGroup
-		for i, s := range all {
-			work.Go(func() {
-				req := mcp.Request{Method: "prompts/list"}
-				if i == 0 {
-					req = echo
-				}
-				r, err := s.Call(t.Context(), req)
-				if !mcp.SessionLost(err) || r.Timing.End != time.Second {
-					t.Errorf("session %d: %v at %v", i, err, r.Timing.End)
-				}
-			})
-			if i == 1 {
-				work.Go(func() {
-					if _, err := s.Await(t.Context(), toolsChanged); !mcp.SessionLost(err) {
-						t.Errorf("a wait: %v", err)
-					}
-				})
+		loses := func(who string, err error) {
+			if !mcp.SessionLost(err) || time.Since(o.Base) != time.Second {
+				t.Errorf("%s: %v after %v", who, err, time.Since(o.Base))
 			}
 		}
-		work.Wait()
+		work.Go(func() {
+			_, err := all[1].Await(t.Context(), toolsChanged)
+			loses("a wait", err)
+		})
 		for i, s := range all {
-			if !s.Ended() {
-				t.Errorf("session %d does not know", i)
+			req := mcp.Request{Method: "prompts/list"}
+			if i == 0 {
+				req = echo
 			}
+			work.Go(func() {
+				_, err := s.Call(t.Context(), req)
+				loses(fmt.Sprint("session ", i), err)
+			})
+		}
+		work.Wait()
+		if slices.ContainsFunc(all, func(s *mcp.Session) bool { return !s.Ended() }) {
+			t.Error("a session does not know")
 		}
 		again := joinAll(t, h, o, 5)
 		if dials.n.Load() != 2 {
@@ -196,7 +190,7 @@ func TestASharedPipeThatBreaks(t *testing.T) {
 // A process that cannot be started is tried once for all who wait, and again for who
 // comes later; that whoever tried gave up is no failure of the others.
 func TestOpeningASharedPipe(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("no such program")
 		dials := &countedDials{Transport: new(mcptest.Peer).Stdio(t), takes: time.Second, refuse: refused}
 		h := &mcp.Shared{Transport: dials}
@@ -235,49 +229,52 @@ func TestCloseOfOneOnASharedPipe(t *testing.T) {
 	for _, v := range []mcp.Version{mcp.V20260728, mcp.V20251125} {
 		for name, wants := range map[string]*mcp.Wants{"plain": nil, "with bounds": {IdleTimeout: time.Minute}} {
 			t.Run(string(v)+" "+name, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					p := new(mcptest.Peer).On("tools/call", mcptest.Answer{Delay: 5 * time.Second, Result: echoed})
-					h := &mcp.Shared{Transport: p.Stdio(t)}
-					var a mcptest.Anomalies
-					all := joinAll(t, h, mcp.Options{Version: v, OnAnomaly: a.Tell}, 2)
-					var work sync.WaitGroup
-					work.Go(func() {
-						_, err := all[0].Call(t.Context(), mcp.Request{Method: echo.Method, Params: echo.Params, Wants: wants})
-						contains(t, err, "session is closed")
-					})
-					synctest.Wait()
-					work.Go(func() {
-						if _, err := all[1].Call(t.Context(), echo); err != nil {
-							t.Error(err)
-						}
-					})
-					synctest.Wait()
-					closeSession(t, all[0])
-					synctest.Wait()
-					id := p.Received("tools/call")[0].ID
-					got := p.Received("notifications/cancelled")
-					if len(got) != 1 || string(got[0].Params) != `{"requestId":`+id+`,"reason":"the session ended"}` {
-						t.Errorf("cancelled: %v", got)
-					}
-					if _, err := all[0].Call(t.Context(), echo); err == nil || !all[0].Ended() {
-						t.Errorf("a closed session: %v", err)
-					}
-					if err := all[0].Notify(t.Context(), "notifications/x", nil); err == nil {
-						t.Error("a closed session notifies")
-					}
-					work.Wait()
-					closeSession(t, all[1])
-					wantAnomalies(t, &a, map[mcp.Anomaly]int{mcp.AnomalyLateAnswer: 1})
-				})
+				synctest.Test(t, func(t *testing.T) { testCloseOfOne(t, v, wants) })
 			})
 		}
 	}
 }
 
+func testCloseOfOne(t *testing.T, v mcp.Version, wants *mcp.Wants) {
+	t.Helper()
+	p := new(mcptest.Peer).On("tools/call", mcptest.Answer{Delay: 5 * time.Second, Result: echoed})
+	h := &mcp.Shared{Transport: p.Stdio(t)}
+	var a mcptest.Anomalies
+	all := joinAll(t, h, mcp.Options{Version: v, OnAnomaly: a.Tell}, 2)
+	var work sync.WaitGroup
+	work.Go(func() {
+		_, err := all[0].Call(t.Context(), mcp.Request{Method: echo.Method, Params: echo.Params, Wants: wants})
+		contains(t, err, "session is closed")
+	})
+	synctest.Wait()
+	work.Go(func() {
+		if _, err := all[1].Call(t.Context(), echo); err != nil {
+			t.Error(err)
+		}
+	})
+	synctest.Wait()
+	closeSession(t, all[0])
+	synctest.Wait()
+	id := p.Received("tools/call")[0].ID
+	got := p.Received("notifications/cancelled")
+	if len(got) != 1 || string(got[0].Params) != `{"requestId":`+id+`,"reason":"the session ended"}` {
+		t.Errorf("cancelled: %v", got)
+	}
+	if _, err := all[0].Call(t.Context(), echo); err == nil || !all[0].Ended() {
+		t.Errorf("a closed session: %v", err)
+	}
+	if err := all[0].Notify(t.Context(), "notifications/x", nil); err == nil {
+		t.Error("a closed session notifies")
+	}
+	work.Wait()
+	closeSession(t, all[1])
+	wantAnomalies(t, &a, map[mcp.Anomaly]int{mcp.AnomalyLateAnswer: 1})
+}
+
 // Up to 2025-11-25 the sessions share the server's one subscription to a resource, and
 // the end of one that has the last ends it.
 func TestLegacySubscriptionsOnASharedPipe(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		p := subscribable(change(updated, "", uri("toy://a")), change(toolsChanged, "", ""), change("notifications/message", "", ""))
 		h := &mcp.Shared{Transport: p.Stdio(t)}
 		var a mcptest.Anomalies
@@ -327,7 +324,7 @@ func TestLegacySubscriptionsOnASharedPipe(t *testing.T) {
 
 // In 2026-07-28 a change goes to the subscription that it names.
 func TestModernSubscriptionsOnASharedPipe(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		p := new(mcptest.Peer).On(listenMethod, mcptest.Answer{Frames: []mcptest.Frame{acked, change(updated, "$ID", uri("toy://a"))}, Hold: true})
 		h := &mcp.Shared{Transport: p.Stdio(t)}
 		var a mcptest.Anomalies
@@ -360,7 +357,7 @@ func TestModernSubscriptionsOnASharedPipe(t *testing.T) {
 
 // Progress is that of the request whose token it bears, whichever session made it.
 func TestProgressOnASharedPipe(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		const ms = time.Millisecond
 		p := new(mcptest.Peer).On("tools/call", mcptest.Answer{
 			Frames: []mcptest.Frame{tick(ms, "$TOKEN", "1"), tick(ms, "$TOKEN", "2")}, Result: echoed,
@@ -383,33 +380,4 @@ func TestProgressOnASharedPipe(t *testing.T) {
 		}
 		wantAnomalies(t, &a, map[mcp.Anomaly]int{})
 	})
-}
-
-// A real process: one for all, whose exit all are told.
-func TestSessionsShareAProcess(t *testing.T) {
-	mcptest.NoLeaks(t)
-	h := &mcp.Shared{Transport: mcptest.Process(t, mcptest.DiesAtCall)}
-	for round := range 2 {
-		all := joinAll(t, h, mcp.Options{Version: mcp.V20251125}, 4)
-		spawned := 0
-		var work sync.WaitGroup
-		for _, s := range all {
-			if i := s.Info(); i.Spawn > 0 && i.Handshake > 0 {
-				spawned++
-			}
-			work.Go(func() {
-				_, err := s.Call(t.Context(), echo)
-				if e, ok := errors.AsType[*mcp.ExitError](err); !ok || e.Code != 7 {
-					t.Error(fmt.Errorf("round %d: %w", round, err))
-				}
-			})
-		}
-		work.Wait()
-		if spawned != 1 {
-			t.Errorf("%d sessions started a process", spawned)
-		}
-		for _, s := range all {
-			closeSession(t, s)
-		}
-	}
 }
