@@ -26,24 +26,29 @@ func TestRowsGoToIterations(t *testing.T) {
 	}{
 		{
 			"sequential goes round", withPick("sequential", "load: {groups: {g: {flow: f, sessions: 2, iterations: 7}}}\n"+readsRow),
-			[]string{`a:{"v":0}`, `a:{"v":0}`, `a:{"v":1}`, `a:{"v":1}`, `a:{"v":2}`, `a:{"v":3}`, `a:{"v":4}`}, map[string]int{"completed": 7},
+			[]string{`a:{"v":0}`, `a:{"v":0}`, `a:{"v":1}`, `a:{"v":1}`, `a:{"v":2}`, `a:{"v":3}`, `a:{"v":4}`},
+			map[string]int{"completed": 7},
 		},
 		{
 			"unique ends a closed load", withPick("unique", "load: {groups: {g: {flow: f, sessions: 3, duration: 1h}}}\n"+readsRow),
-			[]string{`a:{"v":0}`, `a:{"v":1}`, `a:{"v":2}`, `a:{"v":3}`, `a:{"v":4}`}, map[string]int{"completed": 5},
+			[]string{`a:{"v":0}`, `a:{"v":1}`, `a:{"v":2}`, `a:{"v":3}`, `a:{"v":4}`},
+			map[string]int{"completed": 5},
 		},
 		{
 			"two groups share unique rows", withPick("unique", "load: {groups: {g: {flow: f, duration: 1h}, h: {flow: f, duration: 1h}}}\n"+readsRow),
-			[]string{`a:{"v":0}`, `a:{"v":1}`, `a:{"v":2}`, `a:{"v":3}`, `a:{"v":4}`}, map[string]int{"completed": 5},
+			[]string{`a:{"v":0}`, `a:{"v":1}`, `a:{"v":2}`, `a:{"v":3}`, `a:{"v":4}`},
+			map[string]int{"completed": 5},
 		},
 		{
 			"stop ends an open load", withPick("sequential, on_end: stop", "load: {groups: {g: {flow: f, arrivals: {rate: 10/s}, duration: 1h}}}\n"+readsRow),
-			[]string{`a:{"v":0}`, `a:{"v":1}`, `a:{"v":2}`, `a:{"v":3}`, `a:{"v":4}`}, map[string]int{"completed": 5, "interrupted": 1},
+			[]string{`a:{"v":0}`, `a:{"v":1}`, `a:{"v":2}`, `a:{"v":3}`, `a:{"v":4}`},
+			map[string]int{"completed": 5, "interrupted": 1},
 		},
 		{
 			"before has the row of the session's place", withPick("sequential", "load: {groups: {g: {flow: f, sessions: 2, iterations: 2}}}\n"+
 				`flows: {f: {before: [{tools/call: {name: b, arguments: {v: "${{ data.d.v }}"}}}], steps: [{ping: {}}]}}`),
-			[]string{`b:{"v":0}`, `b:{"v":1}`}, map[string]int{"completed": 2},
+			[]string{`b:{"v":0}`, `b:{"v":1}`},
+			map[string]int{"completed": 2},
 		},
 	}
 	for _, tt := range tests {

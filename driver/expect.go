@@ -23,7 +23,7 @@ func (w *worker) expect(s *metrics.Sample, step *scenarios.Step, reply mcp.Reply
 		extra(s).Message = mask(err.Error())
 	case outcome == metrics.CheckFailed:
 		s.Outcome, s.Code = outcome, 0
-		extra(s).Message = cut(failure, maxMessage)
+		extra(s).Message = cut(failure)
 	case outcome != was: // ok
 		s.Outcome = outcome
 		w.tag(s, "expected", was.String())
@@ -38,11 +38,11 @@ func (w *worker) judgeMade(s *metrics.Sample) {
 	if w.made.Invalid == "" {
 		return
 	}
-	w.tag(s, "invalid", cut(w.made.Invalid, maxMessage))
+	w.tag(s, "invalid", cut(w.made.Invalid))
 	switch s.Outcome { //nolint:exhaustive // the others stay what they are
 	case metrics.OK:
 		s.Outcome = metrics.CheckFailed
-		extra(s).Message = cut("the server took arguments that its schema refuses: "+w.made.Invalid, maxMessage)
+		extra(s).Message = cut("the server took arguments that its schema refuses: " + w.made.Invalid)
 	case metrics.ToolError, metrics.RPCError:
 		w.tag(s, "expected", s.Outcome.String())
 		s.Outcome = metrics.OK

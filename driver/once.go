@@ -70,9 +70,9 @@ func (g *group) runOnce(ctx context.Context, s *session, slot int, do part) erro
 	switch p.outcome {
 	case metrics.IterInterrupted:
 		return fmt.Errorf("interrupted: %w", context.Cause(ctx))
-	case metrics.IterFailed, metrics.IterScriptError:
-	default:
+	case metrics.IterCompleted, metrics.IterDropped, metrics.IterAgentLost:
 		return nil
+	case metrics.IterFailed, metrics.IterScriptError:
 	}
 	e := &onceError{step: "a control step", outcome: metrics.ScriptError, message: w.failure}
 	if p.failed != metrics.NoStep {

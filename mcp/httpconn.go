@@ -319,3 +319,17 @@ func (c *httpConn) deleteSession(ctx context.Context) error {
 	}
 	return nil
 }
+
+// drain reads what is left of a stream after the answer, so that the connection
+// can be used again. Servers that leave their streams open make it close instead.
+func (x *exchange) drain(resp response) {
+	c := x.conn
+	if c.drainMisses.Load() >= maxDrainMisses {
+		return
+	}
+	if resp.drain(drainLimit) {
+		c.drainMisses.Store(0)
+		return
+	}
+	c.drainMisses.Add(1)
+}

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -99,9 +100,7 @@ func (e *Env) Begin(base map[string]any) {
 		e.saved = map[string]any{}
 	}
 	clear(e.saved)
-	for name, v := range base {
-		e.saved[name] = v
-	}
+	maps.Copy(e.saved, base)
 }
 
 // Saved returns what was saved since Begin. It is shared with e.

@@ -55,10 +55,6 @@ func (c *compiler) fault(n *syntax.Node, path, format string, args ...any) {
 	c.src.Fault(n, -1, path, format, args...)
 }
 
-func (c *compiler) postpone(n *syntax.Node, path, what string) {
-	c.out.Unsupported = append(c.out.Unsupported, c.src.Problem(n, -1, path, "not supported yet: "+what))
-}
-
 // scriptFault reports the fault of an expression in n's text.
 func (c *compiler) scriptFault(n *syntax.Node, path string, err error) {
 	var fault *script.Error

@@ -158,7 +158,7 @@ func (c *compiler) expectations(s *grammar.Step, out *Step, place int, at *scope
 		case syntax.Map:
 			part, err := expect.CompileContains(c.literal(n, in.Path+".contains"))
 			add("contains", part, err)
-		default:
+		case syntax.Null, syntax.Bool, syntax.Int, syntax.Float, syntax.Seq:
 			c.fault(n, in.Path+".contains", "wants text or a map; this is %s", n.Kind)
 		}
 	}
@@ -209,6 +209,7 @@ func (c *compiler) schemaOf(n *syntax.Node, path string) ([]byte, error) {
 			return nil, nil
 		}
 		return c.options.read(n.Text)
+	case syntax.Null, syntax.Int, syntax.Float, syntax.Seq:
 	}
 	return nil, fmt.Errorf("wants a map or the name of a file; this is %s", n.Kind)
 }

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -120,31 +121,30 @@ func savedNames(lists ...[]*grammar.Step) []string {
 }
 
 // nested goes through steps and the steps within them, in the order of the file.
-func nested(lists ...[]*grammar.Step) func(yield func(*grammar.Step) bool) {
-	return func(yield func(*grammar.Step) bool) {
-		for _, list := range lists {
-			for _, s := range list {
-				if s == nil {
-					continue
-				}
-				if !yield(s) {
-					return
-				}
-				inner := [][]*grammar.Step{s.Parallel}
-				if s.Repeat != nil {
-					inner = append(inner, s.Repeat.Steps)
-				}
-				for _, b := range s.Random {
-					if b != nil {
-						inner = append(inner, b.Steps)
-					}
-				}
-				for s := range nested(inner...) {
-					if !yield(s) {
-						return
-					}
-				}
-			}
+func nested(lists ...[]*grammar.Step) iter.Seq[*grammar.Step] {
+	return func(yield func(*grammar.Step) bool) { visit(lists, yield) }
+}
+
+// visit calls yield for each step until it says no, which visit then returns.
+func visit(lists [][]*grammar.Step, yield func(*grammar.Step) bool) bool {
+	for _, s := range slices.Concat(lists...) {
+		if s != nil && (!yield(s) || !visit(inner(s), yield)) {
+			return false
 		}
 	}
+	return true
+}
+
+// inner returns the lists of steps within a step.
+func inner(s *grammar.Step) [][]*grammar.Step {
+	out := [][]*grammar.Step{s.Parallel}
+	if s.Repeat != nil {
+		out = append(out, s.Repeat.Steps)
+	}
+	for _, b := range s.Random {
+		if b != nil {
+			out = append(out, b.Steps)
+		}
+	}
+	return out
 }
