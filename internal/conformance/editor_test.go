@@ -42,7 +42,15 @@ func TestEditorsTakeTheSchema(t *testing.T) {
 		documents[fileURI(file)] = string(data)
 	}
 	bundled := len(documents)
-	for name, texts := range documentedScenarios(t) {
+	examples := documentedScenarios(t)
+	for name, file := range map[string]string{"every-key": filepath.Join(folder, "testdata", "full.yaml"), "every-step": "testdata/full/bench.yaml"} {
+		data, err := os.ReadFile(file) //nolint:gosec // of the repository
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples[name] = []string{string(data)}
+	}
+	for name, texts := range examples {
 		for i, text := range texts {
 			if !strings.HasPrefix(text, schemaLine) {
 				text = schemaLine + "./mcpbench.schema.json\n" + text
