@@ -24,7 +24,10 @@ func snippets(text string) []string {
 	}
 }
 
-func formatDoc(t *testing.T) string { return readDoc(t, "scenario-format.md") }
+func formatDoc(t *testing.T) string {
+	t.Helper()
+	return readDoc(t, "scenario-format.md")
+}
 
 func readDoc(t *testing.T, name string) string {
 	t.Helper()

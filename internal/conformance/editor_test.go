@@ -26,41 +26,7 @@ func TestEditorsTakeTheSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := startEditor(t)
-	documents := map[string]string{} // by URI
-	files, err := filepath.Glob(filepath.Join(folder, "bundled", "*.mcpbench.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file) //nolint:gosec // of the repository
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.HasPrefix(string(data), schemaLine) {
-			t.Errorf("%s does not name its schema", file)
-		}
-		documents[fileURI(file)] = string(data)
-	}
-	bundled := len(documents)
-	examples := documentedScenarios(t)
-	for name, file := range map[string]string{"every-key": filepath.Join(folder, "testdata", "full.yaml"), "every-step": "testdata/full/bench.yaml"} {
-		data, err := os.ReadFile(file) //nolint:gosec // of the repository
-		if err != nil {
-			t.Fatal(err)
-		}
-		examples[name] = []string{string(data)}
-	}
-	for name, texts := range examples {
-		for i, text := range texts {
-			if !strings.HasPrefix(text, schemaLine) {
-				text = schemaLine + "./mcpbench.schema.json\n" + text
-			}
-			documents[fileURI(filepath.Join(folder, fmt.Sprintf("%s-%d.yaml", name, i+1)))] = text
-		}
-	}
-	if bundled < 7 || len(documents) < bundled+20 {
-		t.Errorf("%d scenarios, %d of them bundled: some were not found", len(documents), bundled)
-	}
+	documents := editedScenarios(t, folder)
 	for uri, text := range documents {
 		e.open(uri, text)
 		for _, d := range e.diagnostics(uri) {
@@ -86,6 +52,48 @@ func TestEditorsTakeTheSchema(t *testing.T) {
 	}
 }
 
+// editedScenarios returns by URI what is right: the scenarios that are bundled, those in the
+// documentation and the examples of the whole language. All name their schema.
+func editedScenarios(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	documents := map[string]string{}
+	files, err := filepath.Glob(filepath.Join(folder, "bundled", "*.mcpbench.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(data), schemaLine) {
+			t.Errorf("%s does not name its schema", file)
+		}
+		documents[fileURI(file)] = string(data)
+	}
+	bundled := len(documents)
+	examples := documentedScenarios(t)
+	for name, file := range map[string]string{"every-key": filepath.Join(folder, "testdata", "full.yaml"), "every-step": "testdata/full/bench.yaml"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples[name] = []string{string(data)}
+	}
+	for name, texts := range examples {
+		for i, text := range texts {
+			if !strings.HasPrefix(text, schemaLine) {
+				text = schemaLine + "./mcpbench.schema.json\n" + text
+			}
+			documents[fileURI(filepath.Join(folder, fmt.Sprintf("%s-%d.yaml", name, i+1)))] = text
+		}
+	}
+	if bundled < 7 || len(documents) < bundled+20 {
+		t.Errorf("%d scenarios, %d of them bundled: some were not found", len(documents), bundled)
+	}
+	return documents
+}
+
 // fileURI is the URI of a file that need not exist.
 func fileURI(path string) string {
 	path = filepath.ToSlash(path)
@@ -105,7 +113,7 @@ func documentedScenarios(t *testing.T) map[string][]string {
 	}
 	out := map[string][]string{}
 	for _, file := range append(files, "../../README.md") {
-		data, err := os.ReadFile(file) //nolint:gosec // of the repository
+		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,29 +40,7 @@ func TestRecipesRun(t *testing.T) {
 		name, _, _ = strings.Cut(name, "\n")
 		seen[name] = true
 		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(dir, name+".yaml")
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			r := bench(t, []string{file, "-d", "1s"})
-			if name == "task" {
-				if r.exit != 2 || !strings.Contains(r.log, "not supported yet: ") {
-					t.Errorf("exit %d, want 2 and what is not supported yet", r.exit)
-				}
-				return
-			}
-			if r.exit != 0 || r.summary == nil {
-				t.Fatalf("exit %d, want 0", r.exit)
-			}
-			sum := r.summary
-			if sum.Requests.Total < 5 || sum.Requests.Failed != 0 || sum.Iterations.Completed == 0 {
-				t.Errorf("requests %+v, iterations %+v", sum.Requests, sum.Iterations)
-			}
-			for _, c := range sum.Checks {
-				if c.Failed > 0 || c.Passed == 0 {
-					t.Errorf("check %+v", c)
-				}
-			}
+			runRecipe(t, dir, name, text)
 		})
 	}
 	if len(seen) != 12 {
@@ -75,6 +53,34 @@ func TestRecipesRun(t *testing.T) {
 	}
 	if len(shop.users) != 1 || shop.users["accept map[confirm:true]"] == 0 {
 		t.Errorf("answers of the user: %v, want that of the recipe only", shop.users)
+	}
+}
+
+// runRecipe runs a recipe for a second in the folder of its data.
+func runRecipe(t *testing.T, dir, name, text string) {
+	t.Helper()
+	file := filepath.Join(dir, name+".yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := bench(t, []string{file, "-d", "1s"})
+	if name == "task" {
+		if r.exit != 2 || !strings.Contains(r.log, "not supported yet: ") {
+			t.Errorf("exit %d, want 2 and what is not supported yet", r.exit)
+		}
+		return
+	}
+	if r.exit != 0 || r.summary == nil {
+		t.Fatalf("exit %d, want 0", r.exit)
+	}
+	sum := r.summary
+	if sum.Requests.Total < 5 || sum.Requests.Failed != 0 || sum.Iterations.Completed == 0 {
+		t.Errorf("requests %+v, iterations %+v", sum.Requests, sum.Iterations)
+	}
+	for _, c := range sum.Checks {
+		if c.Failed > 0 || c.Passed == 0 {
+			t.Errorf("check %+v", c)
+		}
 	}
 }
 
