@@ -228,7 +228,7 @@ var plainText = regexp.MustCompile(`^[A-Za-z_./][A-Za-z0-9_./+*=<>()%@$-]*( [A-Z
 // not print, line separators and signs that turn the direction of writing among it,
 // is escaped (YAML 1.2.2 §5.7).
 func scalarText(text string) string {
-	if plainText.MatchString(text) && syntax.NewPlain(text, "").Kind == syntax.String {
+	if plainText.MatchString(text) && !strings.Contains(text, "<<") && syntax.NewPlain(text, "").Kind == syntax.String { // << ends a key, for the parser
 		return text
 	}
 	quoted := string(script.AppendQuoted(nil, text))

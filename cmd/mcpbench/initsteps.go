@@ -156,7 +156,7 @@ func (v *survey) resourceSteps(ctx context.Context) ([]scenarios.StarterStep, er
 	return out, nil
 }
 
-type prompt struct {
+type promptEntry struct {
 	Name        string
 	Description string
 	Arguments   []struct {
@@ -174,7 +174,7 @@ func (v *survey) promptSteps(ctx context.Context) ([]scenarios.StarterStep, erro
 			v.prompts.skip(fmt.Sprintf("beyond the first %d", initPrompts))
 			continue
 		}
-		var p prompt
+		var p promptEntry
 		if err := json.Unmarshal(raw, &p); err != nil || p.Name == "" || len(p.Name) > initName {
 			v.prompts.skip("with a name of no use")
 			continue
@@ -184,7 +184,7 @@ func (v *survey) promptSteps(ctx context.Context) ([]scenarios.StarterStep, erro
 	return out, nil
 }
 
-func (v *survey) promptStep(ctx context.Context, p *prompt) []scenarios.StarterStep {
+func (v *survey) promptStep(ctx context.Context, p *promptEntry) []scenarios.StarterStep {
 	step := scenarios.StarterStep{Method: "prompts/get"}
 	if text := firstSentence(p.Description); text != "" {
 		step.Comments = []string{p.Name + ": " + text}
