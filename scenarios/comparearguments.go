@@ -71,7 +71,7 @@ func (c *comparison) arguments(tool string, text []byte, call *grammar.ToolCall,
 				at = call.Name.Node
 			}
 		}
-		said := strings.TrimPrefix(schemas.Failure(e), "at '': ")
+		said := strings.ReplaceAll(schemas.Failure(e), "at '': ", "")
 		c.fault(at, path+".arguments", "tool %q: %s%s", tool, said, a.hint(e))
 	}
 }
