@@ -192,7 +192,7 @@ func (v *survey) promptStep(ctx context.Context, p *promptEntry) []scenarios.Sta
 	arguments := map[string]string{}
 	var completions []scenarios.StarterStep
 	for _, a := range p.Arguments {
-		if !a.Required || len(a.Name) > initName {
+		if !a.Required || a.Name == "" || len(a.Name) > initName { // the scenario has no such names
 			continue
 		}
 		value, params := v.complete(ctx, p.Name, a.Name, arguments)

@@ -20,7 +20,7 @@ const (
 	initTools     = 100
 	initResources = 3
 	initPrompts   = 5
-	initArguments = 4 << 10  // bytes of the arguments of one step
+	initArguments = 2 << 10  // bytes of the arguments of one step
 	initBytes     = 64 << 10 // of all of them
 	initName      = 200      // bytes of a name or a URI
 )
