@@ -1,6 +1,7 @@
 package scenarios_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,14 +15,7 @@ func offerOf(without ...string) *scenarios.Offer {
 	has := func(method string) bool { return method != "ping" }
 	return &scenarios.Offer{
 		Version: "2026-07-28", Has: has,
-		Declares: func(method string) bool {
-			for _, w := range without {
-				if w == method {
-					return false
-				}
-			}
-			return has(method)
-		},
+		Declares: func(method string) bool { return has(method) && !slices.Contains(without, method) },
 		Tools: map[string][]byte{
 			"search": []byte(`{"type":"object","required":["q"],"properties":{"q":{"type":"string","minLength":2},"limit":{"type":"integer","maximum":10},
 				"in":{"type":"array","maxItems":2,"items":{"enum":["a","b"]}},"at":{"type":"object","required":["x"],"properties":{"x":{"type":"number"}}}},"additionalProperties":false}`),
@@ -111,12 +105,14 @@ func TestCompare(t *testing.T) {
 			`13:69 tool "search": at '/in': maxItems: got 3, want 2`,
 			`13:84 tool "search": at '/at': got string, want object`,
 		}},
-		{name: "unknown argument", steps: `
+		{
+			name: "unknown argument", steps: `
       - tools/call: {name: search, arguments: {q: tea, limti: 3}}
       - tools/call: {name: open, arguments: {mesage: x}}
       - tools/call: {name: open, arguments: {other: x}}`,
 			faults:   []string{`12:56 tool "search": additional properties 'limti' not allowed (did you mean "limit"?)`},
-			warnings: []string{`13:46 tool "open" has no argument "mesage" (did you mean "message"?)`}},
+			warnings: []string{`13:46 tool "open" has no argument "mesage" (did you mean "message"?)`},
+		},
 		{name: "expressions are not judged, what is beside them is", steps: `
       - tools/call: {name: search, arguments: {q: "${{ vars.v }}", limit: "${{ vars.v }}", in: ["${{ vars.v }}"], at: {x: "${{ vars.v }}"}}}
       - tools/call: {name: search, arguments: {limit: "x ${{ vars.v }}", in: ["${{ vars.v }}", a, b], zz: "${{ vars.v }}"}}

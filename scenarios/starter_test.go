@@ -121,22 +121,26 @@ func TestStarterServer(t *testing.T) {
 		want   any
 	}{
 		{
-			"url", scenarios.StarterServer{URL: scenarios.StarterText{Text: "http://h/mcp?a=${b}"}},
+			"url",
+			scenarios.StarterServer{URL: scenarios.StarterText{Text: "http://h/mcp?a=${b}"}},
 			func(s *scenarios.Server) any { return s.URL }, "http://h/mcp?a=${b}",
 		},
 		{
-			"secret url", scenarios.StarterServer{URL: scenarios.StarterText{Variable: "SERVER_URL"}},
+			"secret url",
+			scenarios.StarterServer{URL: scenarios.StarterText{Variable: "SERVER_URL"}},
 			func(s *scenarios.Server) any { return s.URL }, "http://secret/",
 		},
 		{
-			"command", scenarios.StarterServer{Command: "./a b", Args: []scenarios.StarterText{
+			"command",
+			scenarios.StarterServer{Command: "./a b", Args: []scenarios.StarterText{
 				{Text: "--x=${Y}"}, {Text: "${{ z }}"}, {Text: "5"}, {Text: "--token=", Variable: "TOKEN"}, {Text: "\x1b#"},
 			}},
 			func(s *scenarios.Server) any { return append([]string{s.Command}, s.Args...) },
 			[]string{"./a b", "--x=${Y}", "${{ z }}", "5", "--token=t", "\x1b#"},
 		},
 		{
-			"header", scenarios.StarterServer{
+			"header",
+			scenarios.StarterServer{
 				URL:      scenarios.StarterText{Text: "http://h/"},
 				Headers:  []scenarios.StarterHeader{{Name: "Authorization", Value: scenarios.StarterText{Text: "Bearer ", Variable: "TOKEN"}}, {Name: "X-A", Value: scenarios.StarterText{Text: "${{ 1 }} ${TOKEN}"}}},
 				Protocol: "2025-11-25", Transport: "http",
@@ -155,7 +159,8 @@ func TestStarterServer(t *testing.T) {
 			[]string{"2025-11-25", "http", "Authorization: Bearer t", "X-A: ${{ 1 }} ${TOKEN}"},
 		},
 		{
-			"embedded", scenarios.StarterServer{Embedded: "stdio"},
+			"embedded",
+			scenarios.StarterServer{Embedded: "stdio"},
 			func(s *scenarios.Server) any { return s.Embedded }, true,
 		},
 	} {

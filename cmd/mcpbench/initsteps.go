@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 func (v *survey) toolSteps(ctx context.Context) ([]scenarios.StarterStep, error) {
 	var out []scenarios.StarterStep
 	written, left := 0, 0
-	all := append(v.offer.Tools[:len(v.offer.Tools):len(v.offer.Tools)], v.more...)
+	all := slices.Concat(v.offer.Tools, v.more)
 	v.tools.all = len(all)
 	for _, raw := range all {
 		if ctx.Err() != nil {
@@ -205,7 +206,7 @@ func (v *survey) promptStep(ctx context.Context, p *promptEntry) []scenarios.Sta
 	if len(arguments) > 0 {
 		step.Params = fmt.Appendf(step.Params[:len(step.Params)-1], `,"arguments":%s}`, asJSON(arguments))
 	}
-	reason := ""
+	var reason string
 	if err := v.room(step.Params); err != nil {
 		reason, step.Method = err.Error(), ""
 	} else {
