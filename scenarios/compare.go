@@ -36,7 +36,7 @@ type PromptArgument struct {
 // no list names. Of arguments only what is written out is judged, not what an
 // expression gives.
 func (s *Scenario) Compare(p *Program, name string, o *Offer) (faults, warnings Problems) {
-	c := &comparison{Scenario: s, server: name, offer: o, seen: map[visit]bool{}, schemas: map[string]*toolSchema{}}
+	c := &comparison{Scenario: s, server: name, offer: o, seen: map[comparedFlow]bool{}, schemas: map[string]*toolSchema{}}
 	for i := range p.Groups {
 		if p.Servers[p.Groups[i].Server].Name == name {
 			c.flow(p.Flows[p.Groups[i].Flow].Name, false)
@@ -45,8 +45,8 @@ func (s *Scenario) Compare(p *Program, name string, o *Offer) (faults, warnings 
 	return c.faults.Sort(), c.warnings.Sort()
 }
 
-// visit is a flow that was compared, as one that is performed or may be.
-type visit struct {
+// comparedFlow is a flow that was compared, as one that is performed or may be.
+type comparedFlow struct {
 	flow    string
 	perhaps bool
 }
@@ -56,7 +56,7 @@ type comparison struct {
 	server           string
 	offer            *Offer
 	faults, warnings Problems
-	seen             map[visit]bool
+	seen             map[comparedFlow]bool
 	schemas          map[string]*toolSchema
 	perhaps          bool // the step at hand is performed only when a condition holds
 }
@@ -74,7 +74,7 @@ func (c *comparison) warn(n *syntax.Node, path, format string, args ...any) {
 }
 
 func (c *comparison) flow(name string, perhaps bool) {
-	f, v := c.file.Flows[name], visit{name, perhaps}
+	f, v := c.file.Flows[name], comparedFlow{name, perhaps}
 	if f == nil || c.seen[v] {
 		return
 	}
@@ -107,9 +107,9 @@ func (c *comparison) steps(list []*grammar.Step, perhaps bool) {
 	}
 }
 
-// operations are the keys of steps that are methods, and what is asked of the list
+// comparedSteps are the keys of steps that are methods, and what is asked of the list
 // that the method is about.
-var operations = map[string]func(*comparison, *grammar.Step){
+var comparedSteps = map[string]func(*comparison, *grammar.Step){
 	"ping": nil, "server/discover": nil, "logging/setLevel": nil,
 	"tools/list": nil, "resources/list": nil, "resources/templates/list": nil, "prompts/list": nil,
 	"tools/call": (*comparison).toolCall,
@@ -122,7 +122,7 @@ var operations = map[string]func(*comparison, *grammar.Step){
 
 func (c *comparison) step(s *grammar.Step) {
 	for _, p := range s.Node.Pairs {
-		if more, known := operations[p.Key.Text]; known {
+		if more, known := comparedSteps[p.Key.Text]; known {
 			if c.method(p.Key, s.Path, p.Key.Text) && more != nil {
 				more(c, s)
 			}
@@ -175,16 +175,16 @@ func literalText(n *syntax.Node) (text string, ok bool) {
 	return strings.ReplaceAll(n.Text, "$${{", "${{"), true
 }
 
-// named is how many names a message lists.
-const named = 10
+// namesShown is how many names a message lists.
+const namesShown = 10
 
 func (c *comparison) has(what string, names []string) string {
 	slices.Sort(names)
 	switch {
 	case len(names) == 0:
 		return "it has no " + what + "s"
-	case len(names) > named:
-		return fmt.Sprintf("it has %d, such as %s", len(names), strings.Join(names[:named], ", "))
+	case len(names) > namesShown:
+		return fmt.Sprintf("it has %d, such as %s", len(names), strings.Join(names[:namesShown], ", "))
 	}
 	return "it has " + strings.Join(names, ", ")
 }

@@ -53,7 +53,7 @@ func (c *comparison) arguments(tool string, text []byte, call *grammar.ToolCall,
 	if given == nil || given.Kind == syntax.Null {
 		given = &syntax.Node{Kind: syntax.Map}
 	}
-	a := &arguments{open: map[string]bool{}, schema: schema}
+	a := &givenArguments{open: map[string]bool{}, schema: schema}
 	a.misspelt(c, tool, given, path)
 	value := a.value(given, nil)
 	err, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate(value))
@@ -76,8 +76,8 @@ func (c *comparison) arguments(tool string, text []byte, call *grammar.ToolCall,
 	}
 }
 
-// arguments are those of one call while they are judged.
-type arguments struct {
+// givenArguments are those of one call while they are judged.
+type givenArguments struct {
 	schema *toolSchema
 	// open are the places that hold an expression, and all that they lie in. The
 	// value says whether the place is the expression itself.
@@ -95,7 +95,7 @@ func spot(location []string) string {
 }
 
 // value turns a tree into what the validator takes; expressions become texts.
-func (a *arguments) value(n *syntax.Node, at []string) any {
+func (a *givenArguments) value(n *syntax.Node, at []string) any {
 	switch n.Kind {
 	case syntax.Null:
 		return nil
@@ -137,7 +137,7 @@ func numberOf(n *syntax.Node) json.Number {
 }
 
 // judge collects the failures that no value of an expression could take away.
-func (a *arguments) judge(e *jsonschema.ValidationError) {
+func (a *givenArguments) judge(e *jsonschema.ValidationError) {
 	self, open := a.open[spot(e.InstanceLocation)]
 	switch e.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
@@ -156,7 +156,7 @@ func (a *arguments) judge(e *jsonschema.ValidationError) {
 
 // misspelt warns of arguments that the schema does not know but allows, when their
 // names are near to one that it knows and that is not given.
-func (a *arguments) misspelt(c *comparison, tool string, given *syntax.Node, path string) {
+func (a *givenArguments) misspelt(c *comparison, tool string, given *syntax.Node, path string) {
 	if closed, _ := a.schema.AdditionalProperties.(bool); a.schema.AdditionalProperties != nil && !closed {
 		return // it does not allow them
 	}
@@ -172,7 +172,7 @@ func (a *arguments) misspelt(c *comparison, tool string, given *syntax.Node, pat
 }
 
 // place is the key or the value that a failure is about.
-func (a *arguments) place(n *syntax.Node, e *jsonschema.ValidationError) *syntax.Node {
+func (a *givenArguments) place(n *syntax.Node, e *jsonschema.ValidationError) *syntax.Node {
 	for _, step := range e.InstanceLocation {
 		if n != nil && n.Kind == syntax.Seq {
 			i, err := strconv.Atoi(step)
@@ -194,7 +194,7 @@ func (a *arguments) place(n *syntax.Node, e *jsonschema.ValidationError) *syntax
 }
 
 // hint names the argument that was probably meant.
-func (a *arguments) hint(e *jsonschema.ValidationError) string {
+func (a *givenArguments) hint(e *jsonschema.ValidationError) string {
 	extra, ok := e.ErrorKind.(*kind.AdditionalProperties)
 	if !ok || len(e.InstanceLocation) > 0 || len(extra.Properties) != 1 {
 		return ""
@@ -206,5 +206,5 @@ func (a *arguments) hint(e *jsonschema.ValidationError) string {
 	if len(known) == 0 {
 		return "; it has no arguments"
 	}
-	return fmt.Sprintf("; it has %s", strings.Join(known[:min(len(known), named)], ", "))
+	return fmt.Sprintf("; it has %s", strings.Join(known[:min(len(known), namesShown)], ", "))
 }
