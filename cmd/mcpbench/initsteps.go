@@ -80,7 +80,7 @@ func (v *survey) toolStep(ctx context.Context, t *tool) scenarios.StarterStep {
 	case err != nil:
 		return off("without arguments made", "no arguments could be made from its input schema: "+clean(firstLineOf(err))+".")
 	case t.Execution.TaskSupport == "required":
-		return off("only to be run as tasks", "it is to be run as a task (task: of a step).")
+		return off("only to be run as tasks", "it is to be run as a task.")
 	}
 	v.tools.tried++
 	a := v.try(ctx, "tools/call", step.Params)
