@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -301,12 +302,24 @@ func (p *partCompiler) arguments(a *Action, c *grammar.Call) {
 		name, path := pair.Key.Text, syntax.Join(c.Path+".args", pair.Key.Text)
 		b := paramsBuilder{compiler: p.compiler, scope: p.here()}
 		b.value(pair.Value, path)
-		if t := b.finish(0); t.parts == nil {
-			a.args = append(a.args, argument{name: name, value: p.plain(pair.Value, path)})
-		} else {
-			a.args = append(a.args, argument{name: name, parts: t.parts})
+		arg := argument{name: name}
+		switch t := b.finish(0); {
+		case t.parts != nil:
+			arg.parts = t.parts
+		case !hasExpression(pair.Value):
+			arg.value = p.plain(pair.Value, path)
+		case json.Unmarshal(t.static, &arg.value) != nil: // of constants; one at fault is reported
+			continue
 		}
+		a.args = append(a.args, arg)
 	}
+}
+
+// hasExpression tells that a text of the tree has a ${{ that stands for more than itself.
+func hasExpression(n *syntax.Node) bool {
+	return strings.Contains(strings.ReplaceAll(n.Text, "$${{", ""), "${{") ||
+		slices.ContainsFunc(n.Items, hasExpression) ||
+		slices.ContainsFunc(n.Pairs, func(p syntax.Pair) bool { return hasExpression(p.Value) })
 }
 
 // checkCalls holds what calls give against what the flows read.

@@ -58,7 +58,8 @@ func generate(source string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// finish allows x- keys and, wherever a value is not free text, a variable.
+// finish allows x- keys and, wherever a value is not free text, a variable. What
+// a map with a use lacks, another file may have.
 func finish(s *jsonschema.Schema) {
 	if s.Properties == nil {
 		return
@@ -67,6 +68,10 @@ func finish(s *jsonschema.Schema) {
 	if len(s.Required) == 0 && s.Type == "object" {
 		s.Type = ""
 		s.Extras = map[string]any{"type": []string{"object", "null"}}
+	}
+	if _, uses := s.Properties.Get("use"); uses && len(s.Required) > 0 {
+		s.AnyOf = []*jsonschema.Schema{{Required: []string{"use"}}, {Required: s.Required}}
+		s.Required = nil
 	}
 	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
 		v := p.Value

@@ -27,7 +27,11 @@ func explain(source string, err error, env any, vars map[string]any) *Error {
 	if !errors.As(err, &at) {
 		message := err.Error()
 		if got, found := strings.CutPrefix(message, "expected bool, but got "); found {
-			message = "a check must be true or false; this is " + plainType(got)
+			what := "a check"
+			if _, before := env.(*valueEnv); before {
+				what = "a condition"
+			}
+			message = what + " must be true or false; this is " + plainType(got)
 		}
 		return &Error{Message: plainType(message)}
 	}
