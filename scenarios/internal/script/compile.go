@@ -202,7 +202,14 @@ func identifiers(root ast.Node) []string {
 type finder []string
 
 func (f *finder) Visit(node *ast.Node) {
-	if n, ok := (*node).(*ast.IdentifierNode); ok && n.Value != "__join" && n.Value != "__add" {
-		*f = append(*f, n.Value)
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		if n.Value != "__join" && n.Value != "__add" {
+			*f = append(*f, n.Value)
+		}
+	case *ast.BuiltinNode:
+		if n.Name == "now" { // the one builtin whose value is not the same each time
+			*f = append(*f, n.Name)
+		}
 	}
 }
