@@ -150,6 +150,7 @@ type load struct {
 	grace  time.Duration
 	limit  time.Duration
 	renew  int64
+	onLoss scenarios.OnLoss
 	watch  func(group int, session uint32, o *mcp.Options)
 }
 
@@ -163,11 +164,12 @@ func (l load) plan(t *testing.T) *driver.Plan {
 	for i := range max(1, l.steps) {
 		flow.Steps = append(flow.Steps, &scenarios.Step{ID: string(rune('a' + i)), Method: "tools/call"})
 	}
+	flow.Do = scenarios.InOrder(flow.Steps)
 	if l.limit == 0 {
 		l.limit = time.Hour
 	}
 	p := &scenarios.Program{
-		Name: "test", Servers: []scenarios.Server{{Name: "s", Transport: "http"}},
+		Name: "test", Servers: []scenarios.Server{{Name: "s", Transport: "http", OnLoss: l.onLoss}},
 		Groups: []scenarios.Group{l.group}, Flows: []scenarios.Flow{flow},
 		Warmup: l.warmup, Grace: l.grace,
 		Limits: scenarios.Limits{RequestTimeout: l.limit, ConnectTimeout: time.Minute},

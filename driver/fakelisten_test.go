@@ -250,6 +250,20 @@ func play(ctx context.Context, t *testing.T, p *peer, text string) *played {
 	if out.plan, err = driver.NewPlan(program, 1, func(int) driver.Dial { return p.dial }); err != nil {
 		t.Fatal(err)
 	}
+	for i := range out.plan.Groups {
+		g := &out.plan.Groups[i]
+		if g.Feeds, err = program.OpenFeeds(ctx, i, 1, false); err != nil {
+			t.Fatal(err)
+		}
+		if g.SessionFeeds, err = program.OpenFeeds(ctx, i, 1, true); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := errors.Join(g.Feeds.Close(), g.SessionFeeds.Close()); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
 	c := metrics.NewCollector(metrics.CollectorConfig{Catalog: out.plan.Catalog, Sinks: []metrics.Sink{out.keep}, Warmup: out.plan.Warmup})
 	out.runner = driver.New(out.plan, c, zap.NewNop())
 	out.err = out.runner.Run(ctx, nil)

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 
 	"mcpbench/metrics"
 	"mcpbench/pool"
+	"mcpbench/scenarios"
 )
 
 // arrival is one planned iteration. In a closed load intended and released are
@@ -34,8 +36,12 @@ type group struct {
 	measured atomic.Int64  // closed load: of these, begun after the warm-up
 
 	endedByTime atomic.Bool           // the load lasted until its scheduled end
+	paced       atomic.Bool           // open load: every arrival was taken
 	refusal     atomic.Pointer[error] // the first dial that failed before the load
 	afterFailed atomic.Bool           // a step after has failed
+
+	tools    atomic.Pointer[scenarios.Tools] // nil until they were asked for
+	learning chan struct{}                   // held by the session that asks
 
 	intended, dropped atomic.Int64
 	tallies           []tally // one for each worker
@@ -51,8 +57,9 @@ type tally struct {
 func newGroup(r *Runner, index int, p *GroupPlan) *group {
 	g := &group{
 		runner: r, plan: p, index: uint8(index), //nolint:gosec // NewPlan allows 255 groups
-		queue:   newQueue(p.QueueLimit, p.DropWhenFull),
-		tallies: make([]tally, p.Sessions*max(1, p.InFlight)),
+		learning: make(chan struct{}, 1),
+		queue:    newQueue(p.QueueLimit, p.DropWhenFull),
+		tallies:  make([]tally, p.Sessions*max(1, p.InFlight)),
 	}
 	// The connect timeout is that of the dial alone, without the steps before.
 	g.pool = pool.New(pool.Config{Size: p.Sessions, RenewAfter: p.RenewAfter}, g.dial)
@@ -109,6 +116,7 @@ func (g *group) run(work, soft context.Context) error {
 	for i, slot := range g.pool.Slots() {
 		for j := range each {
 			w := newWorker(g, slot, &g.tallies[i*each+j], giveUp)
+			w.endLoad = endSoft
 			if !g.plan.Open {
 				workers.Go(func() { w.loop(work, soft, dial, usedUp) })
 				continue
@@ -120,11 +128,17 @@ func (g *group) run(work, soft context.Context) error {
 	if g.plan.Open {
 		waiting.Wait() // whether a session is free must be known at the first arrival
 		g.pace(work, soft, user)
+		g.paced.Store(true)
 		endFeed(errScheduleEnd)
 	}
 	workers.Wait()
-	if cause := context.Cause(work); cause != nil && isFatal(cause) {
-		return fmt.Errorf("group %s: %w", g.plan.Name, cause)
+	for _, a := range g.queue.abandon() { // given back, when nobody was left to take it
+		g.neverStarted(a, unserved(work))
+	}
+	for _, cause := range []error{context.Cause(work), context.Cause(soft)} {
+		if cause != nil && (isFatal(cause) || errors.Is(cause, ErrSessionsLost)) {
+			return fmt.Errorf("group %s: %w", g.plan.Name, cause)
+		}
 	}
 	return nil
 }

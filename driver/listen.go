@@ -107,8 +107,11 @@ func (w *worker) perform(ctx context.Context, s *session, step *scenarios.Step, 
 // owner is whose the names are that the worker's steps give: those of steps
 // before and after are the session's.
 func (w *worker) owner() *worker {
-	if w.once != nil {
+	switch {
+	case w.once != nil:
 		return nil
+	case w.chief != nil:
+		return w.chief.owner()
 	}
 	return w
 }

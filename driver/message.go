@@ -24,10 +24,10 @@ func message(err error) string {
 	if e, ok := errors.AsType[*mcp.ExitError](err); ok { // the code is ours, the rest the server's
 		quoted := *e
 		quoted.Stderr = mask(e.Stderr)
-		return cut(quoted.Error(), maxMessage)
+		return cut(quoted.Error())
 	}
 	if e, ok := errors.AsType[*mcp.LimitError](err); ok {
-		return cut(e.Error(), maxMessage)
+		return cut(e.Error())
 	}
 	return mask(err.Error())
 }
@@ -75,7 +75,7 @@ func mask(s string) string {
 		b.WriteByte(s[i])
 		i++
 	}
-	return cut(b.String(), maxMessage)
+	return cut(b.String())
 }
 
 // versionAt returns the protocol version that s begins with, or "": which
@@ -117,10 +117,10 @@ func isWordByte(c byte) bool {
 	return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c >= 0x80
 }
 
-// cut shortens s to at most n bytes without splitting a character.
-func cut(s string, n int) string {
-	if len(s) <= n {
+// cut shortens s to the length of a message without splitting a character.
+func cut(s string) string {
+	if len(s) <= maxMessage {
 		return s
 	}
-	return strings.ToValidUTF8(s[:n], "")
+	return strings.ToValidUTF8(s[:maxMessage], "")
 }

@@ -35,9 +35,20 @@ func (e *onceError) Error() string {
 	return fmt.Sprintf("step %s: %v: %s", e.step, e.outcome, e.message)
 }
 
-// runOnce performs steps on a session that no iteration uses, until one fails:
-// that is a *onceError, or the cause of ctx. Nothing it does counts as load.
-func (g *group) runOnce(ctx context.Context, s *session, slot int, steps []*scenarios.Step, first uint16) error {
+// part is what a session does once.
+type part struct {
+	do    []*scenarios.Action
+	steps []*scenarios.Step
+	first uint16 // index of steps[0] in the catalog
+}
+
+func (g *group) before() part { return part{g.plan.DoBefore, g.plan.Before, g.plan.FirstBefore} }
+func (g *group) after() part  { return part{g.plan.DoAfter, g.plan.After, g.plan.FirstAfter} }
+
+// runOnce performs a part on a session that no iteration uses, until a step
+// fails: that is a *onceError, or the cause of ctx. Nothing it does counts as
+// load. What it saves is there for all iterations of the session.
+func (g *group) runOnce(ctx context.Context, s *session, slot int, do part) error {
 	w := &worker{g: g, did: &tally{}, once: &once{}, seq: s.onceSeq}
 	defer func() { s.onceSeq = w.seq }()
 	w.arrival = arrival{index: metrics.NoIteration, intended: metrics.NoOffset, released: metrics.NoOffset}
@@ -45,25 +56,32 @@ func (g *group) runOnce(ctx context.Context, s *session, slot int, steps []*scen
 		Seed: g.runner.plan.Seed, Group: int(g.index), Session: slot, Iteration: uint64(slot), //nolint:gosec // a place
 		Protocol: string(s.version),
 	}
-	live := &pool.Live[*session]{Session: s}
-	info := s.Info()
-	for i, step := range steps {
-		if lacks(step, info) {
-			continue
-		}
-		outcome := w.step(ctx, live, step, first+uint16(i))
-		switch {
-		case outcome == metrics.Interrupted:
-			return fmt.Errorf("step %s: %w", step.ID, context.Cause(ctx))
-		case outcome.Failed(), outcome == metrics.ClientError, outcome == metrics.ScriptError:
-			e := &onceError{step: step.ID, outcome: outcome, code: w.once.last.Code}
-			if x := w.once.last.Extra; x != nil {
-				e.message = x.Message
-			}
-			return e
+	if err := g.plan.SessionFeeds.Fill(ctx, &w.env, uint64(slot)); err != nil { //nolint:gosec // a place
+		return &onceError{step: "data", outcome: metrics.ScriptError, message: mask(err.Error())}
+	}
+	w.env.Tools = g.tools.Load()
+	w.env.Begin(s.saved)
+	p := pass{
+		live: &pool.Live[*session]{Session: s}, rows: lacking(do.steps, s.Info()), first: do.first,
+		outcome: metrics.IterCompleted, failed: metrics.NoStep,
+	}
+	w.do(ctx, &p, do.do)
+	s.saved = w.env.Saved()
+	switch p.outcome {
+	case metrics.IterInterrupted:
+		return fmt.Errorf("interrupted: %w", context.Cause(ctx))
+	case metrics.IterCompleted, metrics.IterDropped, metrics.IterAgentLost:
+		return nil
+	case metrics.IterFailed, metrics.IterScriptError:
+	}
+	e := &onceError{step: "a control step", outcome: metrics.ScriptError, message: w.failure}
+	if p.failed != metrics.NoStep {
+		e = &onceError{step: do.steps[p.failed-do.first].ID, outcome: w.once.last.Outcome, code: w.once.last.Code}
+		if x := w.once.last.Extra; x != nil {
+			e.message = x.Message
 		}
 	}
-	return nil
+	return e
 }
 
 // closeUnprepared bounds the end of a session whose steps before failed.
@@ -72,14 +90,18 @@ const closeUnprepared = 5 * time.Second
 // prepare performs the steps before. When they fail the session is closed and
 // recorded as one that could not be opened.
 func (g *group) prepare(ctx context.Context, s *session, slot int) error {
-	if len(g.plan.Before) == 0 {
+	if len(g.plan.DoBefore) == 0 {
 		return nil
 	}
-	err := g.runOnce(ctx, s, slot, g.plan.Before, g.plan.FirstBefore)
-	if err == nil {
-		return nil
+	if err := g.runOnce(ctx, s, slot, g.before()); err != nil {
+		return g.unprepared(ctx, s, fmt.Errorf("before: %w", err))
 	}
-	err = fmt.Errorf("before: %w", err)
+	return nil
+}
+
+// unprepared closes a session that cannot be used and records it as one that could
+// not be opened. It returns err.
+func (g *group) unprepared(ctx context.Context, s *session, err error) error {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeUnprepared)
 	defer cancel()
 	if cerr := s.Close(bounded); cerr != nil {
@@ -102,10 +124,10 @@ func (g *group) prepare(ctx context.Context, s *session, slot int) error {
 // finish performs the steps after, once. A failure changes nothing any more: it
 // has its row, and is logged.
 func (g *group) finish(ctx context.Context, s *session, slot int) {
-	if len(g.plan.After) == 0 || !s.finished.CompareAndSwap(false, true) || ended(s) {
+	if len(g.plan.DoAfter) == 0 || !s.finished.CompareAndSwap(false, true) || ended(s) {
 		return
 	}
-	if err := g.runOnce(ctx, s, slot, g.plan.After, g.plan.FirstAfter); err != nil && !g.afterFailed.Swap(true) {
+	if err := g.runOnce(ctx, s, slot, g.after()); err != nil && !g.afterFailed.Swap(true) {
 		g.runner.log.Warn("after failed; further failures are not logged", zap.String("group", g.plan.Name), zap.Error(err))
 	}
 }
@@ -116,7 +138,7 @@ const finishAtOnce = 256
 // finishSessions performs the steps after on the sessions that lived to the end,
 // within a grace period of their own.
 func (g *group) finishSessions(ctx context.Context) {
-	if len(g.plan.After) == 0 {
+	if len(g.plan.DoAfter) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, g.runner.plan.Grace, errGraceOver)

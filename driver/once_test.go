@@ -231,7 +231,8 @@ func TestAfterRunsBeforeASessionIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answer: takes(ms)}
 		plan := load{group: closed(1, 0, 6), server: s, renew: 2}.plan(t)
-		plan.Groups[0].After, plan.Groups[0].FirstAfter = plan.Groups[0].Steps[:1], 0
+		g := &plan.Groups[0]
+		g.After, g.DoAfter, g.FirstAfter = g.Steps[:1], g.Do[:1], 0
 		sink := &keep{}
 		c := metrics.NewCollector(metrics.CollectorConfig{Catalog: plan.Catalog, Sinks: []metrics.Sink{sink}})
 		r := driver.New(plan, c, nopLog())

@@ -56,9 +56,13 @@ func (g *group) pace(work, soft, user context.Context) {
 			p.abandon(unserved(user))
 			return
 		case eventScheduleEnd:
-			if errors.Is(context.Cause(soft), errScheduleEnd) {
+			switch cause := context.Cause(soft); {
+			case errors.Is(cause, errScheduleEnd):
 				p.release() // what became due in the last instant
 				p.more, scheduleEnd = false, nil
+			case errors.Is(cause, ErrSessionsLost):
+				p.abandon(metrics.IterInterrupted)
+				return
 			}
 		case eventEmptied, eventNone:
 		}
@@ -196,4 +200,6 @@ func (g *group) neverStarted(a arrival, o metrics.IterationOutcome) {
 }
 
 // isFatal reports whether a cause of ended work is an error of the run itself.
-func isFatal(cause error) bool { return errors.Is(cause, ErrServerGone) }
+func isFatal(cause error) bool {
+	return errors.Is(cause, ErrServerGone) || errors.Is(cause, ErrSessionLost)
+}

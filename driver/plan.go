@@ -44,17 +44,25 @@ type GroupPlan struct {
 	scenarios.Group
 	Before         []*scenarios.Step // once a session
 	Steps          []*scenarios.Step
-	After          []*scenarios.Step // once a session
-	FirstBefore    uint16            // index of Before[0] in Catalog.Steps
-	FirstStep      uint16            // index of Steps[0] in Catalog.Steps
-	FirstAfter     uint16            // index of After[0] in Catalog.Steps
-	Watched        []string          // notifications that waits take from the whole session
-	Target         int               // index into Catalog.Targets
+	After          []*scenarios.Step   // once a session
+	DoBefore       []*scenarios.Action // when the steps are performed, and what around them
+	Do             []*scenarios.Action
+	DoAfter        []*scenarios.Action
+	FirstBefore    uint16   // index of Before[0] in Catalog.Steps
+	FirstStep      uint16   // index of Steps[0] in Catalog.Steps
+	FirstAfter     uint16   // index of After[0] in Catalog.Steps
+	Watched        []string // notifications that waits take from the whole session
+	Target         int      // index into Catalog.Targets
 	RequestTimeout time.Duration
 	ConnectTimeout time.Duration
 	RenewAfter     int64  // iterations after which a session is replaced; 0: never
+	NeedsTools     bool   // a step needs to know the server's tools
+	AllowWrites    bool   // generate may choose tools that are not hinted read-only
 	Pacer          string // of an open load: PacerEconomical (also "") or PacerPrecise
 	Dial           Dial
+	OnLoss         scenarios.OnLoss // when a session is lost
+	Feeds          *scenarios.Feeds // rows for iterations; nil: none
+	SessionFeeds   *scenarios.Feeds // rows for what a session does once; nil: none
 }
 
 // NewPlan makes a plan of a program. dial gives, for each group by its index,
@@ -78,10 +86,12 @@ func NewPlan(p *scenarios.Program, seed uint64, dial func(group int) Dial) (*Pla
 		flow := &p.Flows[g.Flow]
 		plan.Groups = append(plan.Groups, GroupPlan{
 			Group: g, Before: flow.Before, Steps: flow.Steps, After: flow.After,
+			NeedsTools: p.NeedsTools(i),
+			DoBefore:   flow.DoBefore, Do: flow.Do, DoAfter: flow.DoAfter,
 			FirstBefore: place(flow.Before), FirstStep: place(flow.Steps), FirstAfter: place(flow.After),
 			Watched: flow.Watched(), Target: plan.Catalog.Groups[i].Target,
 			RequestTimeout: p.Limits.RequestTimeout, ConnectTimeout: p.Limits.ConnectTimeout,
-			Dial: dial(i),
+			Dial: dial(i), OnLoss: p.Servers[g.Server].OnLoss,
 		})
 	}
 	return plan, nil

@@ -1,6 +1,9 @@
 package driver
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // queue holds the arrivals that were released and that no session has taken,
 // in order. The pacer pushes, workers take; both may be many.
@@ -70,6 +73,19 @@ func (q *queue) pop() arrival {
 		q.head = 0
 	}
 	return a
+}
+
+// putBack makes a, which was taken, the first of those that wait.
+func (q *queue) putBack(a arrival) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.head > 0 {
+		q.head--
+		q.items[q.head] = a
+	} else {
+		q.items = slices.Insert(q.items, 0, a)
+	}
+	q.wake.Signal()
 }
 
 // empty reports whether no arrival waits.

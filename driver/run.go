@@ -201,7 +201,7 @@ func (r *Runner) load(ctx context.Context, stop <-chan struct{}) error {
 	for _, gr := range r.groups {
 		g.Go(func() error {
 			err := gr.run(work, soft)
-			if err != nil {
+			if err != nil && !errors.Is(err, ErrSessionsLost) {
 				endWork(err) // one group that cannot go on ends the run
 			}
 			return err

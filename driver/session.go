@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -28,8 +29,9 @@ type session struct {
 
 	listener Listener // nil when it is none
 	subs     subscriptions
-	onceSeq  uint16      // requests of the steps before and after so far
-	finished atomic.Bool // the steps after have begun
+	saved    map[string]any // by the steps before; only read once it is in use
+	onceSeq  uint16         // requests of the steps before and after so far
+	finished atomic.Bool    // the steps after have begun
 }
 
 // Close lets calls in flight have their answers, within ctx: that one call has
@@ -103,13 +105,9 @@ func (g *group) dial(ctx context.Context, slot int) (*session, error) {
 		Session: opened, number: s.Session, proto: s.Proto, version: info.Version,
 		opened: s, listener: listenerOf(opened),
 	}
-	for i, step := range g.plan.Steps {
-		if lacks(step, info) {
-			if live.skipped == nil {
-				live.skipped = make([]bool, len(g.plan.Steps))
-			}
-			live.skipped[i] = true
-		}
+	live.skipped = lacking(g.plan.Steps, info)
+	if err := g.learnTools(ctx, opened); err != nil {
+		return nil, g.unprepared(ctx, live, fmt.Errorf("tools: %w", err))
 	}
 	if err := g.prepare(ctx, live, slot); err != nil {
 		return nil, err
@@ -137,6 +135,21 @@ func (g *group) open(ctx context.Context, slot int, s *metrics.Sample) (Session,
 	s.FirstByte = s.End
 	s.Outcome, s.Code = Classify(ctx, mcp.Reply{}, err)
 	return opened, err
+}
+
+// lacking tells of each step whether a session of that kind does not have it;
+// nil when it has all.
+func lacking(steps []*scenarios.Step, info mcp.Info) []bool {
+	var out []bool
+	for i, step := range steps {
+		if lacks(step, info) {
+			if out == nil {
+				out = make([]bool, len(steps))
+			}
+			out[i] = true
+		}
+	}
+	return out
 }
 
 // lacks reports whether a session of that kind does not have a step.

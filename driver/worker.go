@@ -23,10 +23,22 @@ type worker struct {
 	// result is the memory of the last result, for the next one.
 	result []byte
 
+	// chief is the worker that this one performs a step of a parallel for; nil
+	// for one of its own.
+	chief  *worker
+	others map[*scenarios.Action][]*worker // for each parallel, one for each of its steps
+
 	// of the iteration being replayed
 	arrival arrival
 	prev    time.Duration // end of the step before; open load
 	seq     uint16
+	// moved tells that a request of the iteration has ended: what comes next is
+	// not released by the pacer any more.
+	moved   bool
+	pass    pass
+	page    int                 // of the listing
+	made    scenarios.Generated // of a step that makes its arguments
+	failure string              // masked: why a part of a flow failed that makes no rows
 
 	evaluated bool // checks or expressions took time
 	// last holds the sample of the last request, if any: it is recorded before
@@ -36,6 +48,9 @@ type worker struct {
 	now time.Duration // when it began, and when it has ended
 
 	giveUp context.CancelCauseFunc // ends the group's load, see group.dialFailed
+	// endLoad ends it in order, as the end of its schedule does.
+	endLoad context.CancelCauseFunc
+	badRow  error // of the iteration: a row that cannot be read
 }
 
 func newWorker(g *group, slot *pool.Slot[*session], did *tally, giveUp context.CancelCauseFunc) *worker {
@@ -66,16 +81,28 @@ func (w *worker) loop(work, soft, dial context.Context, usedUp func()) {
 		if !ok {
 			return
 		}
-		if live != last || w.g.plan.Think > 0 {
+		if !w.feed(work, index) {
+			return
+		}
+		if live != last || !w.g.plan.Think.IsZero() || w.g.plan.Feeds != nil {
 			w.now = w.g.runner.now() // else it is the end of the iteration before
 			last = live
 		}
 		w.iterate(work, arrival{index: index, intended: metrics.NoOffset, released: metrics.NoOffset}, live)
-		if !sleep(soft, w.g.plan.Think) {
+		pause := w.g.plan.ThinkTime(&w.env)
+		if w.seq == 0 {
+			pause = max(pause, idlePause)
+		}
+		if !sleep(soft, pause) {
 			return
 		}
 	}
 }
+
+// idlePause is the least time between two iterations of a session that made no
+// request: conditions left out every step, and without a pause the worker would
+// do nothing but look at them again.
+const idlePause = 10 * time.Millisecond
 
 // serveArrivals is an open load: it takes arrivals while it has a session.
 // ready is called once, when it waits for the first or cannot yet.
@@ -95,16 +122,34 @@ func (w *worker) serveArrivals(work, feed context.Context, ready func()) {
 		// The session may have been lost while we waited, which can be long.
 		live, ok := w.session(work)
 		if !ok {
-			w.g.neverStarted(a, unserved(work))
+			w.unservable(work, a)
 			return
+		}
+		if !w.feed(work, a.index) {
+			w.g.neverStarted(a, metrics.IterInterrupted)
+			continue
 		}
 		w.now = w.g.runner.now()
 		w.iterate(work, a, live)
 	}
 }
 
+// feed takes the rows of an iteration. When there are none left the group's load
+// ends, and it reports false.
+func (w *worker) feed(ctx context.Context, index uint64) bool {
+	if w.g.plan.Feeds == nil {
+		return true
+	}
+	w.badRow = w.g.plan.Feeds.Fill(ctx, &w.env, index)
+	if errors.Is(w.badRow, scenarios.ErrDataEnd) || w.badRow != nil && ctx.Err() != nil {
+		w.endLoad(errScheduleEnd)
+		return false
+	}
+	return true
+}
+
 // session returns the slot's session, dialled if need be, again and again with
-// the slot's waits in between, until ctx ends: then ok is false.
+// the slot's waits in between, until ctx or the slot ends: then ok is false.
 func (w *worker) session(ctx context.Context) (live *pool.Live[*session], ok bool) {
 	for {
 		live, err := w.slot.Session(ctx)
@@ -112,12 +157,10 @@ func (w *worker) session(ctx context.Context) (live *pool.Live[*session], ok boo
 			return live, true
 		}
 		if err == nil { // it died while nothing was asked of it
-			if w.slot.Discard(ctx, live, errDiedIdle) {
-				w.g.endSession(live.Session, "lost", errDiedIdle)
-			}
+			w.lose(ctx, live, errDiedIdle)
 			continue
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || errors.Is(err, pool.ErrSlotEnded) {
 			return nil, false
 		}
 		w.g.dialFailed(w.giveUp)
@@ -137,19 +180,22 @@ func ended(s *session) bool {
 func (w *worker) iterate(ctx context.Context, a arrival, live *pool.Live[*session]) {
 	g, r := w.g, w.g.runner
 	w.did.started.Add(1)
-	w.arrival, w.seq, w.evaluated = a, 0, false
+	w.arrival, w.seq, w.evaluated, w.moved = a, 0, false, false
 	out := metrics.Sample{
 		Kind: metrics.KindIteration, Group: g.index, Session: live.Session.number, Proto: live.Session.proto,
 		Iteration: a.index, Intended: a.intended, Release: a.released, Start: w.now,
 	}
-	var outcome metrics.IterationOutcome
-	outcome, out.Step = w.replay(ctx, live)
-	if w.slot.Done(live) {
+	p := w.replay(ctx, live)
+	outcome := p.outcome
+	out.Step = p.failed
+	switch {
+	case p.live == nil: // disconnected
+	case w.slot.Done(p.live):
 		w.record() // in the order of the ends
-		g.finish(ctx, live.Session, w.slot.Index())
-		if w.slot.Discard(ctx, live, pool.ErrRenew) {
-			g.endSession(live.Session, "renewed", nil)
-		}
+		w.end(ctx, p.live, "renewed", pool.ErrRenew)
+	case p.endSession:
+		w.record()
+		w.end(ctx, p.live, "on_error", errOnError)
 	}
 	out.Outcome = metrics.Outcome(outcome)
 	out.Seq = w.seq
@@ -169,7 +215,7 @@ func (w *worker) iterate(ctx context.Context, a arrival, live *pool.Live[*sessio
 
 // keep puts a sample of a request among those that are ready.
 func (w *worker) keep(s metrics.Sample) {
-	if w.once != nil {
+	if w.once != nil && w.chief == nil {
 		w.once.last = s
 		w.g.runner.recordSinceBase(s)
 		return
@@ -179,49 +225,38 @@ func (w *worker) keep(s metrics.Sample) {
 
 // record hands over the samples that are ready.
 func (w *worker) record() {
-	if len(w.last) > 0 {
+	if len(w.last) > 0 && w.chief == nil { // the chief records when all have ended
 		w.g.runner.collector.RecordAll(w.last)
 		clear(w.last) // what they point to
 		w.last = w.last[:0]
 	}
 }
 
-// replay performs the steps until one fails, and returns the iteration's
-// outcome and the catalog index of the failed step.
-func (w *worker) replay(ctx context.Context, live *pool.Live[*session]) (metrics.IterationOutcome, uint16) {
-	g := w.g
+// replay performs the flow and returns how it went.
+func (w *worker) replay(ctx context.Context, live *pool.Live[*session]) *pass {
 	w.env.Iteration = w.arrival.index
 	w.env.Protocol = string(live.Session.version)
-	for i, step := range g.plan.Steps {
-		if i > 0 && w.slot.Live() != live {
-			// Lost to another request on it: what comes next goes to the new one.
-			w.record()
-			var ok bool
-			if live, ok = w.session(ctx); !ok {
-				return metrics.IterInterrupted, metrics.NoStep
-			}
-		}
-		if live.Session.lacks(i) {
-			continue
-		}
-		id := g.plan.FirstStep + uint16(i)
-		switch o := w.step(ctx, live, step, id); {
-		case o == metrics.Interrupted:
-			return metrics.IterInterrupted, metrics.NoStep
-		case o == metrics.ScriptError:
-			return metrics.IterScriptError, id
-		case o.Failed(), o == metrics.ClientError:
-			return metrics.IterFailed, id
-		}
+	w.env.Tools = w.g.tools.Load()
+	w.env.Begin(live.Session.saved)
+	w.pass = pass{
+		live: live, rows: live.Session.skipped, first: w.g.plan.FirstStep,
+		outcome: metrics.IterCompleted, failed: metrics.NoStep,
 	}
-	return metrics.IterCompleted, metrics.NoStep
+	if w.badRow != nil {
+		w.pass.failed, w.pass.outcome = w.pass.first, metrics.IterScriptError
+		w.scriptError(live.Session, w.pass.first, w.badRow)
+		return &w.pass
+	}
+	w.do(ctx, &w.pass, w.g.plan.Do)
+	return &w.pass
 }
 
 // step performs one step and records each of its requests: one, or one for
 // each page of a listing. It returns the first outcome that is not ok.
 func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scenarios.Step, id uint16) metrics.Outcome {
 	w.record()
-	params, err := step.Render(w.buf[:0], &w.env)
+	w.page = 0
+	params, err := w.params(step)
 	if err != nil {
 		return w.scriptError(live.Session, id, err)
 	}
@@ -250,12 +285,24 @@ func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scen
 	for reply, err := range mcp.Pages(ctx, call, req) {
 		o := w.finish(ctx, live, step, id, req.Timeout, reply, err)
 		w.record() // the next page may take long
+		w.page++
 		if o != metrics.OK {
 			outcome = o
 			break
 		}
 	}
 	return outcome
+}
+
+// params makes the params of a step's request.
+func (w *worker) params(step *scenarios.Step) ([]byte, error) {
+	if !step.Generates() {
+		w.made = scenarios.Generated{}
+		return step.Render(w.buf[:0], &w.env)
+	}
+	params, made, err := step.Generate(w.buf[:0], &w.env)
+	w.made = made
+	return params, err
 }
 
 // keepResult bounds the memory that a worker keeps between results: many
@@ -301,86 +348,17 @@ func (w *worker) finish(
 	if err == nil {
 		addHints(&s, live.Session.version, step.Method, reply.Result)
 	}
+	if step.Generates() {
+		w.judgeMade(&s)
+	}
+	if step.Expects() {
+		w.expect(&s, step, reply)
+	}
 	w.check(&s, step, reply)
-	w.prev = s.End
+	w.prev, w.moved = s.End, true
 	w.keep(s)
-	if mcp.SessionLost(err) && w.once == nil && w.slot.Discard(ctx, live, err) {
-		w.g.endSession(live.Session, "lost", err)
+	if mcp.SessionLost(err) && w.once == nil {
+		w.lose(ctx, live, err)
 	}
 	return s.Outcome
-}
-
-// check fills the verdicts of the step's checks. On a request without an
-// answer each of them has failed, unevaluated.
-func (w *worker) check(s *metrics.Sample, step *scenarios.Step, reply mcp.Reply) {
-	if len(step.Checks) == 0 {
-		return
-	}
-	if !s.Outcome.Answered() {
-		if s.Outcome.CountsChecks() {
-			s.ChecksFailed = 1<<len(step.Checks) - 1
-		}
-		return
-	}
-	w.evaluated = true
-	failed, err := step.Check(&w.env, scenarios.Response{Result: reply.Result, Elapsed: s.Service()})
-	if err != nil {
-		s.Outcome, s.Code = metrics.ScriptError, 0
-		s.ChecksFailed = 1<<len(step.Checks) - 1
-		if s.Extra == nil {
-			s.Extra = &metrics.Extra{}
-		}
-		s.Extra.Message = mask(err.Error())
-		return
-	}
-	s.ChecksFailed = failed
-}
-
-// sample returns what all samples of the current iteration's requests share.
-func (w *worker) sample(live *session, id uint16) metrics.Sample {
-	s := metrics.Sample{
-		Kind: metrics.KindStep, Group: w.g.index, Step: id, Session: live.number, Proto: live.proto,
-		Iteration: w.arrival.index, Seq: w.seq,
-	}
-	if w.seq < 1<<16-1 {
-		w.seq++
-	}
-	live.requests.Add(1)
-	return s
-}
-
-// place sets the sample's offsets. The first request of an iteration has the
-// arrival's intended start; a later one the end of the request before it.
-func (w *worker) place(s *metrics.Sample, t mcp.Timing) {
-	t0 := w.g.runner.t0
-	if w.once != nil {
-		t0 = 0 // the clock may not have started: see recordSinceBase
-	}
-	s.Start, s.FirstByte, s.End = t.Start-t0, t.FirstByte-t0, t.End-t0
-	s.Intended, s.Release = w.arrival.intended, w.arrival.released
-	if s.Seq > 0 && s.Intended != metrics.NoOffset {
-		s.Intended, s.Release = w.prev, s.Start
-	}
-	s.Phase = w.g.runner.phase(phaseAt(s))
-}
-
-func phaseAt(s *metrics.Sample) time.Duration {
-	if s.Intended != metrics.NoOffset {
-		return s.Intended
-	}
-	return s.Start
-}
-
-// scriptError records a step whose parameters could not be made; nothing was sent.
-func (w *worker) scriptError(live *session, id uint16, err error) metrics.Outcome {
-	s := w.sample(live, id)
-	now := time.Since(w.g.runner.base)
-	w.place(&s, mcp.Timing{Start: now, FirstByte: now, End: now})
-	s.Outcome = metrics.ScriptError
-	s.Extra = &metrics.Extra{Message: mask(err.Error())}
-	if n := len(w.g.runner.plan.Catalog.Steps[id].Checks); n > 0 {
-		s.ChecksFailed = 1<<n - 1
-	}
-	w.keep(s)
-	return metrics.ScriptError
 }

@@ -68,6 +68,7 @@ type httpRequest struct {
 	// bounds, unless nil, are more limits of the exchange; limit is among them, and
 	// what they end ends as a limit does.
 	bounds  *bounds
+	way     way    // to a connection, where there is a pool
 	onWrote func() // called in the course of do, unless nil
 	// onSent, unless nil, is called each time that the message is about to be
 	// written, by the goroutine that called do, with the moment of stamps.sent.

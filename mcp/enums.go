@@ -179,6 +179,8 @@ const (
 	AnomalyListenReopened
 	// AnomalyListenLost is a subscription given up after repeated failures.
 	AnomalyListenLost
+	// AnomalyConnectionWait is a request that had to wait for a connection of a pool.
+	AnomalyConnectionWait
 
 	anomalyEnd
 )
@@ -191,6 +193,7 @@ var anomalyNames = [...]string{
 	"tool_headers",
 	"progress_token", "progress_late", "progress_value",
 	"resumed", "unasked_notification", "notification_dropped", "subscription_partly", "listen_reopened", "listen_lost",
+	"connection_wait",
 }
 
 // String returns the anomaly's name as it stands in results.

@@ -132,6 +132,9 @@ func (x *exchange) run(ctx context.Context) error {
 	}
 	if x.track != nil {
 		x.request.bounds = x.track.bounds
+		if x.req.listening() != nil {
+			x.request.way = wayBeside
+		}
 	}
 	c.showSending(&x.request, ChannelPost)
 	if x.router != nil {
@@ -383,18 +386,4 @@ func (x *exchange) message(data []byte) (done bool, err error) {
 		x.reply.take(&m, x.req.ResultBuf)
 	}
 	return true, err
-}
-
-// drain reads what is left of a stream after the answer, so that the connection
-// can be used again. Servers that leave their streams open make it close instead.
-func (x *exchange) drain(resp response) {
-	c := x.conn
-	if c.drainMisses.Load() >= maxDrainMisses {
-		return
-	}
-	if resp.drain(drainLimit) {
-		c.drainMisses.Store(0)
-		return
-	}
-	c.drainMisses.Add(1)
 }

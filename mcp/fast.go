@@ -47,6 +47,8 @@ type fastEngine struct {
 	now     func() time.Duration
 	tell    func(Anomaly, string)
 	dialing dialing
+	base    time.Time // of now
+	seat    seat      // in a pool; without one each exchange finds its connection here
 
 	head atomic.Pointer[requestHead]
 
@@ -71,7 +73,7 @@ func newFastEngine(u *url.URL, header http.Header, s *Streamable, o *Options) *f
 	e := &fastEngine{
 		address: net.JoinHostPort(u.Hostname(), port(u)), target: u.RequestURI(),
 		host: header.Get("Host"), limits: o.Limits, now: o.now, tell: o.OnAnomaly,
-		dialing: newDialing(s.DialContext), open: make(map[*fastConn]struct{}),
+		dialing: newDialing(s.DialContext), open: make(map[*fastConn]struct{}), base: o.Base, seat: s.Connections.join(o.OnAnomaly),
 	}
 	if e.host == "" {
 		e.host = u.Host
@@ -114,11 +116,17 @@ func (e *fastEngine) do(ctx context.Context, r *httpRequest, t *stamps) (respons
 	}
 	err = c.exchange(ctx, r, m, now, t)
 	if err != nil && c.stale(err, t.sent) && ctx.Err() == nil {
+		placed := c.placed
+		c.placed = false
 		c.discard()
 		e.tell(AnomalyStaleConnection, "sent again: "+err.Error())
 		if c, err = e.dial(ctx, r, t); err != nil {
+			if placed {
+				e.seat.exit()
+			}
 			return nil, err
 		}
+		c.placed = placed
 		err = c.exchange(ctx, r, e.pack(r), e.now(), t)
 	}
 	if err != nil {
@@ -133,6 +141,9 @@ func (e *fastEngine) do(ctx context.Context, r *httpRequest, t *stamps) (respons
 // new one, and the present.
 func (e *fastEngine) take(ctx context.Context, r *httpRequest, t *stamps) (*fastConn, time.Duration, error) {
 	t.began = e.now()
+	if e.seat.pool != nil {
+		return e.takeShared(ctx, r, t)
+	}
 	for {
 		c := e.kept()
 		if c == nil {
@@ -166,6 +177,9 @@ func (e *fastEngine) kept() *fastConn {
 
 // keep takes back a connection after an exchange; false when the engine is closed.
 func (e *fastEngine) keep(c *fastConn) bool {
+	if e.seat.pool != nil {
+		return e.keepShared(c)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.closed {
@@ -251,6 +265,7 @@ func (e *fastEngine) phases() (tcp, tls time.Duration) {
 
 func (e *fastEngine) close() {
 	e.mu.Lock()
+	first := !e.closed
 	e.closed = true
 	e.idle = nil
 	open := e.open
@@ -259,6 +274,9 @@ func (e *fastEngine) close() {
 	e.dialing.end()
 	for c := range open {
 		c.shut()
+	}
+	if first {
+		e.seat.leave()
 	}
 }
 

@@ -50,6 +50,7 @@ type fastConn struct {
 	partly    bool          // the request could not be written whole
 	answered  bool          // a byte of the response arrived
 	later     bool          // more was read after that
+	placed    bool          // it has a place in a pool
 
 	buf  *buffers
 	r, w int // what was read and not consumed is buf.in[r:w]
@@ -241,6 +242,10 @@ func (c *fastConn) discard() {
 	c.engine.forget(c)
 	c.shut()
 	c.giveBack()
+	if c.placed {
+		c.placed = false
+		c.engine.seat.exit()
+	}
 }
 
 // Close implements response: it keeps the connection for the next exchange when

@@ -13,8 +13,12 @@ import (
 // not fail for it, and must not be sent twice. In real time, over TCP: it is the
 // socket that knows.
 func TestAConnectionClosedBetweenRequestsCostsNone(t *testing.T) {
-	for _, engine := range engines {
-		t.Run(string(engine), func(t *testing.T) {
+	for name, tr := range map[string]*mcp.Streamable{
+		"fast": {Engine: mcp.EngineFast}, "std": {Engine: mcp.EngineStd},
+		"fast, shared": {Engine: mcp.EngineFast, Connections: mcp.NewConnections(1)},
+		"std, shared":  {Engine: mcp.EngineStd, Connections: mcp.NewConnections(1)},
+	} {
+		t.Run(name, func(t *testing.T) {
 			calls := 0
 			closed := make(chan struct{}, 100)
 			var lc net.ListenConfig
@@ -38,8 +42,8 @@ func TestAConnectionClosedBetweenRequestsCostsNone(t *testing.T) {
 			}
 			go func() { _ = server.Serve(l) }()
 			defer func() { _ = server.Close() }()
-			s := connect(t, &mcp.Streamable{URL: "http://" + l.Addr().String() + "/mcp", Engine: engine},
-				mcp.Options{Version: mcp.V20260728, Base: time.Now()})
+			tr.URL = "http://" + l.Addr().String() + "/mcp"
+			s := connect(t, tr, mcp.Options{Version: mcp.V20260728, Base: time.Now()})
 			for range 5 {
 				<-closed
 				time.Sleep(5 * time.Millisecond) // until the end has crossed the loopback, and longer than a probe spares

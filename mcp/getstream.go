@@ -18,7 +18,8 @@ const (
 	// maxIdleStreams is after how many streams in a row that ended soon and
 	// brought no event the GET stream is given up.
 	maxIdleStreams = 8
-	// streamPatience is how long a subscription waits for the stream's header.
+	// streamPatience is how long after the GET the first request waits for the
+	// stream's header whose answer may come with something on that stream.
 	streamPatience = 100 * time.Millisecond
 )
 
@@ -46,6 +47,7 @@ func (c *httpConn) openStream(ctx context.Context) {
 	}
 	select {
 	case <-sent:
+		time.AfterFunc(streamPatience, c.knowStream)
 	case <-ctx.Done():
 	}
 }
@@ -69,18 +71,15 @@ func (c *httpConn) startStream(sent chan<- struct{}) bool {
 }
 
 // awaitStream waits until the server has answered the GET, if there was one: what it
-// tells before nobody hears. Some servers send no header before their first event,
-// so it does not wait for long, and only once.
+// tells or asks before nobody hears, and one SDK then fails the request that it is
+// about. Some servers send no header before their first event, so that
+// streamPatience after the GET it does not wait any more.
 func (c *httpConn) awaitStream(ctx context.Context) {
 	if c.streamKnown == nil {
 		return
 	}
-	timer := time.NewTimer(streamPatience)
-	defer timer.Stop()
 	select {
 	case <-c.streamKnown:
-	case <-timer.C:
-		c.knowStream()
 	case <-ctx.Done():
 	}
 }
@@ -121,7 +120,7 @@ func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err e
 	c := g.conn
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	resp, first, err := g.conn.get(ctx, g.conn.env.current(), g.lastID, onWrote)
+	resp, first, err := g.conn.get(ctx, wayBeside, g.conn.env.current(), g.lastID, onWrote)
 	g.answered()
 	if err != nil {
 		return true, err
@@ -147,12 +146,12 @@ func (g *getStream) once(ctx context.Context, onWrote func()) (again bool, err e
 
 // get asks for a stream, for one that begins after the event lastID unless that is
 // empty. first is when the response began.
-func (c *httpConn) get(ctx context.Context, r *rules, lastID string, onWrote func()) (resp response, first time.Duration, err error) {
+func (c *httpConn) get(ctx context.Context, by way, r *rules, lastID string, onWrote func()) (resp response, first time.Duration, err error) {
 	header := c.appendState([]headerField{{"Accept", "text/event-stream"}}, r)
 	if lastID != "" {
 		header = append(header, headerField{"Last-Event-ID", lastID})
 	}
-	m, t := httpRequest{method: "GET", header: header, onWrote: onWrote}, noStamps()
+	m, t := httpRequest{method: "GET", header: header, onWrote: onWrote, way: by}, noStamps()
 	c.showSending(&m, ChannelGet)
 	resp, err = c.engine.do(ctx, &m, &t)
 	return resp, t.first, err

@@ -223,3 +223,36 @@ func TestNoDeleteAfterLoss(t *testing.T) {
 		}
 	})
 }
+
+// A request whose answer may come with something on the GET stream used to be sent
+// before the server had that stream: one SDK then fails it.
+func TestRequestWaitsForTheGetStream(t *testing.T) {
+	for name, tt := range map[string]struct {
+		header time.Duration // until the header of the stream
+		wants  *mcp.Wants
+		waits  time.Duration
+	}{
+		"plain":                 {50 * time.Millisecond, nil, 0},
+		"progress":              {50 * time.Millisecond, &mcp.Wants{Progress: true}, 50 * time.Millisecond},
+		"a header that is late": {time.Hour, &mcp.Wants{Progress: true}, 100 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			overHTTP(t, func(h onHTTP) {
+				p := (&mcptest.Peer{SessionID: "s"}).On("GET", mcptest.Answer{Delay: tt.header, SSE: true, Hold: true})
+				s := connect(h.T, serveHTTP(h.T, p, h.engine), mcp.Options{GetStream: true})
+				began := time.Now()
+				req := echo
+				req.Wants = tt.wants
+				for _, waits := range []time.Duration{tt.waits, 0} { // once only
+					if _, err := s.Call(h.Context(), req); err != nil {
+						h.Error(err)
+					}
+					if took := time.Since(began); took != waits {
+						h.Errorf("took %v, want %v", took, waits)
+					}
+					began = time.Now()
+				}
+			})
+		})
+	}
+}

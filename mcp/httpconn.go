@@ -91,6 +91,9 @@ func (c *httpConn) RoundTrip(ctx context.Context, req Request) (Reply, error) {
 	if c.closing.Load() {
 		return x.finish(closedError())
 	}
+	if c.streamKnown != nil && (req.Wants != nil || c.o.Answers != nil) {
+		c.awaitStream(ctx)
+	}
 	err := x.prepare()
 	if err == nil {
 		if l := x.req.listening(); l != nil {
@@ -161,7 +164,7 @@ func (c *httpConn) Notify(ctx context.Context, method string, params json.RawMes
 	if c.closing.Load() {
 		return closedError()
 	}
-	if err := c.notify(ctx, method, params); err != nil {
+	if err := c.notify(ctx, wayPooled, method, params); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
@@ -170,7 +173,7 @@ func (c *httpConn) Notify(ctx context.Context, method string, params json.RawMes
 	return nil
 }
 
-func (c *httpConn) notify(ctx context.Context, method string, params json.RawMessage) error {
+func (c *httpConn) notify(ctx context.Context, by way, method string, params json.RawMessage) error {
 	r := c.env.current()
 	if err := r.checkMethod(method); err != nil {
 		return err
@@ -179,15 +182,15 @@ func (c *httpConn) notify(ctx context.Context, method string, params json.RawMes
 	if r.MethodHeaders {
 		extra = []headerField{{methodField, method}}
 	}
-	return c.deliver(ctx, r, appendNotification(nil, method, params), extra, method)
+	return c.deliver(ctx, by, r, appendNotification(nil, method, params), extra, method)
 }
 
 // deliver posts a message that gets no JSON-RPC answer: a notification or an
 // answer to a server request.
-func (c *httpConn) deliver(ctx context.Context, r *rules, body []byte, extra []headerField, what string) error {
+func (c *httpConn) deliver(ctx context.Context, by way, r *rules, body []byte, extra []headerField, what string) error {
 	var t stamps
 	session := c.legacy || c.session.Load() != nil && r.ServerSession
-	m := httpRequest{method: "POST", header: c.postHeader(r), extra: extra, body: body}
+	m := httpRequest{method: "POST", header: c.postHeader(r), extra: extra, body: body, way: by}
 	c.showSending(&m, ChannelPost)
 	resp, err := c.engine.do(ctx, &m, &t)
 	if err != nil {
@@ -232,7 +235,7 @@ func (c *httpConn) spawn(f func(ctx context.Context)) bool {
 func (c *httpConn) answerServer(payload []byte) error {
 	ctx, cancel := context.WithTimeout(c.life, taskLimit)
 	defer cancel()
-	return c.deliver(ctx, c.env.current(), payload, nil, "answer to a server request")
+	return c.deliver(ctx, wayUrgent, c.env.current(), payload, nil, "answer to a server request")
 }
 
 func (c *httpConn) replyToServer(payload []byte) {
@@ -249,7 +252,7 @@ func (c *httpConn) replyToServer(payload []byte) {
 // cancelRequest tells the server that the request is given up. It returns at once.
 func (c *httpConn) cancelRequest(id int64, reason string) {
 	started := c.spawn(func(ctx context.Context) {
-		if err := c.notify(ctx, "notifications/cancelled", cancelParams(id, reason)); err != nil {
+		if err := c.notify(ctx, wayUrgent, "notifications/cancelled", cancelParams(id, reason)); err != nil {
 			c.o.OnAnomaly(AnomalyCancelFailed, err.Error())
 		}
 	})
@@ -315,4 +318,18 @@ func (c *httpConn) deleteSession(ctx context.Context) error {
 		c.o.OnAnomaly(AnomalyCloseFailed, fmt.Sprintf("DELETE answered with status %d", resp.status()))
 	}
 	return nil
+}
+
+// drain reads what is left of a stream after the answer, so that the connection
+// can be used again. Servers that leave their streams open make it close instead.
+func (x *exchange) drain(resp response) {
+	c := x.conn
+	if c.drainMisses.Load() >= maxDrainMisses {
+		return
+	}
+	if resp.drain(drainLimit) {
+		c.drainMisses.Store(0)
+		return
+	}
+	c.drainMisses.Add(1)
 }

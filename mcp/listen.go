@@ -83,6 +83,7 @@ func (l *listening) answered() {
 // forget takes a request that is over from the table. What still comes of one that
 // was given up is late.
 func (p *post) forget(l *listening, givenUp bool) (acked, ended bool) {
+	p = p.root()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.listens, l.id)
@@ -362,7 +363,7 @@ func (u *Subscription) listenOnce(life context.Context, params []byte, again boo
 	s := u.session
 	ctx, cancel := context.WithCancelCause(life)
 	defer cancel(nil)
-	l := &listening{post: &s.post, u: u, cancel: cancel}
+	l := &listening{post: s.post.root(), u: u, cancel: cancel}
 	if again {
 		l.limit = time.AfterFunc(ackLimit, func() { cancel(errNoAck) })
 		defer l.limit.Stop()

@@ -31,18 +31,21 @@ type netEngine struct {
 	now       func() time.Duration
 	dialing   dialing
 
+	seat   seat // in a pool
 	mu     sync.Mutex
 	closed bool
 	open   map[*trackedConn]struct{}
-	tcp    time.Duration // of the first connection
-	tls    time.Duration
+	// running are the exchanges on connections of the pool.
+	running map[*limit]struct{}
+	tcp     time.Duration // of the first connection
+	tls     time.Duration
 }
 
 // newNetEngine returns an engine for messages to u that carry header.
 func newNetEngine(u *url.URL, header http.Header, s *Streamable, o *Options) *netEngine {
 	e := &netEngine{
 		url: u, host: header.Get("Host"), header: header, limits: o.Limits, now: o.now,
-		dialing: newDialing(s.DialContext), open: make(map[*trackedConn]struct{}),
+		dialing: newDialing(s.DialContext), open: make(map[*trackedConn]struct{}), seat: s.Connections.join(o.OnAnomaly),
 	}
 	header.Del("Host")
 	config := s.tlsConfig(u)
@@ -71,15 +74,23 @@ func (e *netEngine) do(ctx context.Context, r *httpRequest, t *stamps) (response
 			r.onSent(m.sent.or(began))
 		}
 	}
-	req := e.request(r).WithContext(httptrace.WithClientTrace(limited, e.trace(&m)))
-	resp, err := e.transport.RoundTrip(req) //nolint:bodyclose // handed on to the caller of do
+	placed, transport, leave, err := e.place(limited, r, limit)
+	if err != nil {
+		*t = noStamps()
+		t.began = began
+		limit.stop(nil)
+		return nil, err
+	}
+	req := e.request(r).WithContext(httptrace.WithClientTrace(placed, e.trace(&m)))
+	resp, err := transport.RoundTrip(req) //nolint:bodyclose // handed on to the caller of do
 	*t = m.stamps()
 	t.began = began
 	if err != nil {
 		defer limit.stop(nil)
+		leave()
 		return nil, e.fault(limit, m.op(), err)
 	}
-	return &netResponse{engine: e, resp: resp, limit: limit}, nil
+	return &netResponse{engine: e, resp: resp, limit: limit, leave: leave}, nil
 }
 
 func (e *netEngine) request(r *httpRequest) *http.Request {
@@ -112,6 +123,7 @@ type netResponse struct {
 	resp    *http.Response
 	limit   *limit
 	hurried *time.Timer // nil: it may take its time
+	leave   func()      // gives its place in a pool back
 }
 
 // Read implements response.
@@ -123,6 +135,7 @@ func (r *netResponse) Close() error {
 	if r.hurried != nil {
 		r.hurried.Stop()
 	}
+	defer r.leave()
 	return r.resp.Body.Close()
 }
 
@@ -269,13 +282,20 @@ func (e *netEngine) track(c *trackedConn, took time.Duration) bool {
 
 func (e *netEngine) close() {
 	e.mu.Lock()
+	first := !e.closed
 	e.closed = true
 	open := make([]*trackedConn, 0, len(e.open))
 	for c := range e.open {
 		open = append(open, c)
 	}
+	for l := range e.running {
+		l.stop(errClosed)
+	}
 	e.mu.Unlock()
 	e.dialing.end()
+	if first {
+		defer e.seat.leave()
+	}
 	e.transport.CloseIdleConnections()
 	for _, c := range open {
 		// What is left was in use; a failing close leaves nothing to do.

@@ -19,10 +19,11 @@ type outgoing struct {
 type call struct {
 	outgoing
 	id    int64
-	buf   []byte        // Request.ResultBuf
-	opens *listening    // the subscription that the request opens, or nil
-	sent  time.Duration // negative before
-	track *tracker      // nil for a plain request
+	buf   []byte          // Request.ResultBuf
+	opens *listening      // the subscription that the request opens, or nil
+	sent  time.Duration   // negative before
+	track *tracker        // nil for a plain request
+	gone  <-chan struct{} // closed when the session of the call ends before the connection
 
 	posting *posting // of HTTP+SSE
 	batch   *batch   // that the request goes out in, or nil
@@ -54,6 +55,11 @@ func (k *call) stopTimer() {
 	if k.timer != nil {
 		k.timer.Stop()
 	}
+}
+
+// late tells that the answer came when the limit was over.
+func (k *call) late(limit time.Duration) bool {
+	return limit > 0 && k.answered && k.sent >= 0 && k.end > k.sent+limit
 }
 
 // finish fills the timing of a call that left the table. began is when its

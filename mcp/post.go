@@ -40,8 +40,11 @@ type post struct {
 	watched map[string]*mailbox // by method; not changed any more
 	modern  atomic.Bool         // subscriptions/listen, otherwise resources/subscribe
 	busy    atomic.Bool         // notifications matter
+	common  *post               // of a shared connection, which has the subscriptions; nil: p has its own
+	heard   atomic.Bool         // one of members watches
 
-	mu       sync.Mutex // guards the fields below
+	mu       sync.Mutex // guards the fields below; that of common comes after it
+	members  []*post    // those whose common p is
 	open     bool       // the session is: its Conn's end is its own
 	over     error      // why there will be no more, nil before
 	subs     []*Subscription
@@ -90,9 +93,13 @@ func (p *post) end(err error) {
 		return
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.open {
 		p.finish(err)
+	}
+	members := slices.Clone(p.members)
+	p.mu.Unlock()
+	for _, m := range members {
+		m.end(err)
 	}
 }
 
@@ -102,6 +109,9 @@ func (p *post) close(err error) {
 	p.finish(err)
 	p.mu.Unlock()
 	p.running.Wait()
+	if p.common != nil {
+		p.common.dismiss(p)
+	}
 }
 
 // finish is for end and close, which hold p.mu.
@@ -113,7 +123,7 @@ func (p *post) finish(err error) {
 	for _, box := range p.watched {
 		box.end(err)
 	}
-	for _, u := range p.subs {
+	for _, u := range p.mine() {
 		u.box.end(err)
 	}
 	for _, cancel := range p.cancels {
@@ -152,16 +162,23 @@ func (p *post) run(ctx context.Context, f func(ctx context.Context)) (cancel con
 func (p *post) add(u *Subscription) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over == nil {
-		p.subs = append(p.subs, u)
-		p.busy.Store(true)
+	if p.over != nil {
+		return p.over
 	}
-	return p.over
+	r := p.root()
+	if r != p {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+	}
+	r.subs = append(r.subs, u)
+	r.busy.Store(true)
+	return nil
 }
 
 // remove ends u.
 func (p *post) remove(u *Subscription, err error) {
 	u.box.end(err)
+	p = p.root()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(p.subs, u); i >= 0 {
@@ -172,7 +189,7 @@ func (p *post) remove(u *Subscription, err error) {
 // deliver takes a notification, whose text is data. from is the listen request on
 // whose own stream it came, nil when it came elsewhere.
 func (p *post) deliver(m *message, data []byte, from *listening) {
-	if p == nil || !p.busy.Load() || from == nil && len(p.watched) == 0 && isUsual(m) {
+	if p == nil || !p.busy.Load() || from == nil && len(p.watched) == 0 && !p.heard.Load() && isUsual(m) {
 		return
 	}
 	n := Notification{Method: m.methodName(), Params: m.params, At: time.Since(p.base)}
@@ -195,7 +212,16 @@ func (p *post) deliver(m *message, data []byte, from *listening) {
 			p.unasked(&n, data, "on the stream of a subscription")
 		}
 	}
-	if box := p.watched[n.Method]; good && box != nil {
+	switch box := p.watched[n.Method]; {
+	case !good:
+	case p.heard.Load():
+		p.mu.Lock()
+		boxes := p.boxes(n.Method)
+		p.mu.Unlock()
+		for _, b := range boxes {
+			p.put(b, n)
+		}
+	case box != nil:
 		p.put(box, n)
 	}
 }
@@ -232,7 +258,7 @@ func (p *post) unsolicited(n *Notification, data []byte) {
 			boxes = append(boxes, &u.box)
 		}
 	}
-	stray := n.Method == methodUpdated && len(boxes) == 0 && len(p.subjects) > 0 && p.watched[methodUpdated] == nil
+	stray := n.Method == methodUpdated && len(boxes) == 0 && len(p.subjects) > 0 && len(p.boxes(methodUpdated)) == 0
 	for base := range p.subjects {
 		stray = stray && !within(base, uri)
 	}

@@ -98,7 +98,7 @@ func (x *exchange) outOfTime(ctx context.Context) error {
 // server does not do that; x.broken, that the stream ended without the answer.
 func (x *exchange) takeUp(ctx context.Context) (refused bool, err error) {
 	x.broken = true
-	resp, first, err := x.conn.get(ctx, x.rules, x.lastID, nil)
+	resp, first, err := x.conn.get(ctx, wayUrgent, x.rules, x.lastID, nil)
 	if err != nil {
 		return false, err
 	}

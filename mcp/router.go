@@ -59,11 +59,18 @@ func (c *router) SetVersion(v Version) { c.env.setVersion(v) }
 
 // RoundTrip implements Conn.
 func (c *router) RoundTrip(ctx context.Context, req Request) (Reply, error) {
+	return c.roundTrip(ctx, req, nil)
+}
+
+// roundTrip is RoundTrip for a session that may end before the connection, when gone
+// is closed; nil is never.
+func (c *router) roundTrip(ctx context.Context, req Request, gone <-chan struct{}) (Reply, error) {
 	began := c.o.now()
 	if ctx.Err() != nil {
 		return Reply{Rounds: 1, Timing: Timing{Start: began, FirstByte: began, End: began}}, gaveUp(ctx)
 	}
 	k := c.begin(&req)
+	k.gone = gone
 	err := c.follow(k, &req)
 	if err == nil {
 		k.line, err = c.env.current().appendRequest(k.line[:0], k.id, &req)
@@ -81,7 +88,12 @@ func (c *router) outcome(ctx context.Context, k *call, req *Request, began time.
 	if err == nil {
 		err = c.await(ctx, k, req.Timeout)
 	}
-	if err != nil && !c.giveUp(ctx, k, req.Method, err) {
+	switch {
+	case err == nil && k.late(req.Timeout):
+		// The answer came after the limit, and before anybody was there to see it.
+		k.reply.Result, k.reply.ToolError = nil, false
+		k.err, k.end = &TimeoutError{Limit: TimeoutTotal}, k.sent+req.Timeout
+	case err != nil && !c.giveUp(ctx, k, req.Method, err):
 		k.err, k.end = err, c.endOf(err)
 	}
 	reply, err := k.finish(began)
@@ -116,6 +128,8 @@ func (c *router) await(ctx context.Context, k *call, limit time.Duration) error 
 			return c.dead
 		case <-ctx.Done():
 			return gaveUp(ctx)
+		case <-k.gone:
+			return closedError()
 		case <-expired:
 			left, err := c.strike(k, limit)
 			if err != nil {
@@ -173,6 +187,8 @@ func (c *router) giveUp(ctx context.Context, k *call, method string, err error) 
 		c.carrier.cancel(k.id, "the client gave up")
 	case late:
 		c.carrier.cancel(k.id, "timeout")
+	case errors.Is(err, errClosed): // the session alone, not the connection
+		c.carrier.cancel(k.id, "the session ended")
 	}
 	return false
 }

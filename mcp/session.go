@@ -119,6 +119,9 @@ func (s *Session) Notify(ctx context.Context, method string, params json.RawMess
 // not be made known to the server; the session is closed all the same. Whoever waits
 // for a notification is told.
 func (s *Session) Close(ctx context.Context) error {
+	if c, ok := s.conn.(*share); ok {
+		c.depart(ctx, s)
+	}
 	s.post.close(closedError())
 	return s.conn.Close(ctx)
 }

@@ -93,7 +93,7 @@ type eventStream struct {
 
 func (c *sseConn) openStream(u *url.URL) (*eventStream, error) {
 	t := noStamps()
-	get := &httpRequest{method: "GET", header: []headerField{{"Accept", "text/event-stream"}}}
+	get := &httpRequest{method: "GET", header: []headerField{{"Accept", "text/event-stream"}}, way: wayBeside}
 	c.posts.showSending(get, ChannelGet)
 	resp, err := c.posts.engine.do(c.posts.life, get, &t)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // Streamable reaches a server over Streamable HTTP. Each Conn has connections
-// of its own. Proxies named in the environment are not used and redirects are
+// of its own, unless there is a pool. Proxies named in the environment are not used and redirects are
 // not followed: both would be measured as the server.
 type Streamable struct {
 	URL string // http or https
@@ -25,6 +25,8 @@ type Streamable struct {
 	Engine Engine
 	// DialContext opens connections; nil means TCP.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Connections, unless nil, is the pool that all who name it share.
+	Connections *Connections
 }
 
 // Kind returns http.

@@ -164,6 +164,7 @@ type subject struct {
 
 // hold returns the subject with one more subscription to it.
 func (p *post) hold(uri string) *subject {
+	p = p.root()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.subjects[uri]
@@ -185,6 +186,7 @@ func (p *post) hold(uri string) *subject {
 // letGo takes one subscription off a subject. Subjects without any are kept for a
 // while, so that a late update is known as one.
 func (p *post) letGo(uri string) *subject {
+	p = p.root()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.subjects[uri]
@@ -205,6 +207,7 @@ func (p *post) letGo(uri string) *subject {
 }
 
 func (p *post) isHeld(t *subject) bool {
+	p = p.root()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return t.refs > 0

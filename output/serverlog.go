@@ -13,23 +13,25 @@ import (
 )
 
 const (
-	// serverLogBytes is how much of the beginning and how much of the end of a
-	// server's stderr is kept: the one explains why it did not start, the other
-	// why it stopped.
-	serverLogBytes = 2 << 20
 	// serverLine is how much of a line is kept.
 	serverLine = 64 << 10
 	// serversName is the folder of these files within the results folder.
 	serversName = "servers"
 )
 
+// ServerLogKeep is how many bytes of the beginning and how many of the end of what a
+// server prints are kept: the one explains why it did not start, the other why it
+// stopped.
+type ServerLogKeep struct{ Head, Tail int }
+
 // ServerLog keeps what the processes of one stdio server print on stderr, in the
-// file servers/NAME.stderr of the results folder: the first 2 MiB as they come,
-// the last 2 MiB at the end, each line behind the number of its session. The file
+// file servers/NAME.stderr of the results folder: the beginning as it comes, the
+// end at the end, each line behind the number of its session. The file
 // is made with the first line. Nothing waits for the disk. Safe for concurrent use.
 type ServerLog struct {
 	path string
 	mask Masker
+	keep ServerLogKeep
 
 	mu      sync.Mutex // guards the fields below; not held while the file is written
 	head    []byte     // to be written
@@ -55,7 +57,7 @@ var unsafeName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // NewServerLogs returns a log for each of the servers, whose names differ. An
 // empty name has none.
-func (f *Folder) NewServerLogs(servers []string, mask Masker) []*ServerLog {
+func (f *Folder) NewServerLogs(servers []string, keep ServerLogKeep, mask Masker) []*ServerLog {
 	logs := make([]*ServerLog, len(servers))
 	taken := map[string]bool{}
 	for i, server := range servers {
@@ -69,7 +71,7 @@ func (f *Folder) NewServerLogs(servers []string, mask Masker) []*ServerLog {
 		}
 		taken[strings.ToLower(name)] = true
 		logs[i] = &ServerLog{
-			path: filepath.Join(f.path, serversName, name+".stderr"), mask: mask,
+			path: filepath.Join(f.path, serversName, name+".stderr"), mask: mask, keep: keep,
 			wake: make(chan struct{}, 1), done: make(chan error, 1),
 		}
 	}
@@ -110,15 +112,17 @@ func (l *ServerLog) line(prefix string, line []byte) {
 	switch {
 	case l.closed:
 		return
-	case l.taken+len(text) <= serverLogBytes && len(l.tail) == 0:
+	case l.taken+len(text) <= l.keep.Head && len(l.tail) == 0 && l.cut == 0:
 		l.taken += len(text)
 		l.head = append(l.head, text...)
 	default:
 		l.tail = append(l.tail, text...)
-		if len(l.tail) > 2*serverLogBytes {
+		if len(l.tail) > 2*l.keep.Tail {
 			l.shorten()
 		}
-		return
+		if l.started {
+			return // nothing to write yet
+		}
 	}
 	if !l.started {
 		l.started = true
@@ -130,9 +134,9 @@ func (l *ServerLog) line(prefix string, line []byte) {
 	}
 }
 
-// shorten leaves of the tail whole lines of at most serverLogBytes.
+// shorten leaves of the tail whole lines of at most keep.Tail.
 func (l *ServerLog) shorten() {
-	over := len(l.tail) - serverLogBytes
+	over := len(l.tail) - l.keep.Tail
 	if over <= 0 {
 		return
 	}

@@ -25,11 +25,16 @@ func (fakeMask) End(text []byte, n int) int {
 
 func serverLogs(t *testing.T, names ...string) (dir string, logs []*output.ServerLog) {
 	t.Helper()
+	return serverLogsThatKeep(t, output.ServerLogKeep{Head: 2 << 20, Tail: 2 << 20}, names...)
+}
+
+func serverLogsThatKeep(t *testing.T, keep output.ServerLogKeep, names ...string) (dir string, logs []*output.ServerLog) {
+	t.Helper()
 	folder, err := output.Create(t.TempDir(), "run")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(folder.Path(), "servers"), folder.NewServerLogs(names, fakeMask{})
+	return filepath.Join(folder.Path(), "servers"), folder.NewServerLogs(names, keep, fakeMask{})
 }
 
 func write(t *testing.T, w interface{ Write([]byte) (int, error) }, text string) {
@@ -115,6 +120,43 @@ func TestServerLogIsBounded(t *testing.T) {
 	cut := sessions*lines*len("[0] 000000 \n"+strings.Repeat("x", 90)) + len("[9] the last word\n") - len(head) - len(tail)
 	if want := output.FormatBytes(int64(cut)) + " were not kept here ..."; string(note) != want {
 		t.Errorf("%q, want %q", note, want)
+	}
+}
+
+// Either end may be all that is kept, or none; a line is kept whole or not at all.
+func TestServerLogKeepsWhatItIsTold(t *testing.T) {
+	text := ""
+	for i := range 10 {
+		text += fmt.Sprintf("line %d\n", i) // with its prefix 11 bytes
+	}
+	lines := func(from, to int) string {
+		out := ""
+		for i := from; i < to; i++ {
+			out += fmt.Sprintf("[0] line %d\n", i)
+		}
+		return out
+	}
+	cut := func(n int64) string { return "... " + output.FormatBytes(n) + " were not kept here ...\n" }
+	for _, tt := range []struct {
+		keep output.ServerLogKeep
+		want string
+	}{
+		{output.ServerLogKeep{Head: 1000}, lines(0, 10)},
+		{output.ServerLogKeep{Tail: 1000}, lines(0, 10)},
+		{output.ServerLogKeep{Head: 35}, lines(0, 3) + cut(77)},
+		{output.ServerLogKeep{Tail: 35}, cut(77) + lines(7, 10)},
+		{output.ServerLogKeep{Head: 11, Tail: 22}, lines(0, 1) + cut(77) + lines(8, 10)},
+		{output.ServerLogKeep{Tail: 110}, lines(0, 10)},
+		{output.ServerLogKeep{Head: 5, Tail: 5}, cut(110)},
+		{output.ServerLogKeep{}, cut(110)},
+	} {
+		dir, logs := serverLogsThatKeep(t, tt.keep, "s")
+		write(t, logs[0].Session(0), text)
+		closeLogs(t, logs)
+		data, err := os.ReadFile(filepath.Join(dir, "s.stderr"))
+		if err != nil || string(data) != tt.want {
+			t.Errorf("%+v: %v, %q, want %q", tt.keep, err, data, tt.want)
+		}
 	}
 }
 

@@ -63,6 +63,7 @@ type Pool[S Session] struct {
 	opened, reopened, failed, closed atomic.Int64
 	active, connecting               atomic.Int64
 	hopeless                         atomic.Int64 // slots whose last dials all failed, see Hopeless
+	ended                            atomic.Int64 // slots, see Slot.End
 
 	mu      sync.Mutex // guards down
 	down    bool
@@ -109,6 +110,9 @@ const hopelessAfter = 6
 func (p *Pool[S]) Hopeless() bool {
 	return len(p.slots) > 0 && p.hopeless.Load() == int64(len(p.slots))
 }
+
+// Left returns how many slots have not ended.
+func (p *Pool[S]) Left() int { return len(p.slots) - int(p.ended.Load()) }
 
 // Close closes all sessions side by side, each within CloseTimeout and all
 // within ctx, waits for them, and returns the joined errors. Slots give no
@@ -161,7 +165,7 @@ func (p *Pool[S]) closeSession(ctx context.Context, l *Live[S]) error {
 	if err := l.Session.Close(ctx); err != nil {
 		return fmt.Errorf("close session: %w", err)
 	}
-	if l.state.Load() != lost { // to close what was lost is only tidying up
+	if n := l.state.Load(); n != lost && n != ended { // to close what was lost is only tidying up
 		p.closed.Add(1)
 	}
 	return nil

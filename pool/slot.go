@@ -21,6 +21,7 @@ const (
 	held int32 = iota
 	renewed
 	lost
+	ended // lost, and nothing is to replace it
 	closing
 )
 
@@ -64,6 +65,9 @@ func (s *Slot[S]) Session(ctx context.Context) (*Live[S], error) {
 	defer func() { <-s.lock }()
 	if l := s.live.Load(); l.usable() {
 		return l, nil
+	}
+	if s.Ended() {
+		return nil, ErrSlotEnded
 	}
 	if s.pool.isDown() {
 		return nil, ErrClosed
@@ -152,6 +156,27 @@ func (s *Slot[S]) Discard(ctx context.Context, l *Live[S], cause error) bool {
 	}
 	s.pool.retire(ctx, l)
 	return true
+}
+
+// ErrSlotEnded is returned by Slot.Session after Slot.End.
+var ErrSlotEnded = errors.New("the slot has ended")
+
+// End is Discard for a session that was lost and that nothing is to replace: the
+// slot stays empty.
+func (s *Slot[S]) End(ctx context.Context, l *Live[S]) bool {
+	if !l.state.CompareAndSwap(held, ended) {
+		return false
+	}
+	s.pool.ended.Add(1)
+	s.pool.hopeless.Add(1) // no dial had failed since the session was opened
+	s.pool.retire(ctx, l)
+	return true
+}
+
+// Ended reports whether the slot was ended. It is for callers that had its session.
+func (s *Slot[S]) Ended() bool {
+	l := s.live.Load()
+	return l != nil && l.state.Load() == ended
 }
 
 func (p *Pool[S]) isDown() bool {

@@ -29,7 +29,7 @@ func (p *Program) Catalog() *metrics.Catalog {
 					method = "subscriptions/listen"
 				}
 				cat.Steps = append(cat.Steps, metrics.StepInfo{
-					ID: s.ID, Group: i, Method: method, Name: s.Name, Checks: s.Checks, Progress: s.Progress, Part: part.name,
+					ID: s.ID, Group: i, Method: method, Name: s.Name, Checks: s.Checks, Progress: s.Progress, Part: part.name, Tags: s.Tags,
 				})
 			}
 		}

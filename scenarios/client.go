@@ -97,7 +97,7 @@ func (c *compiler) client() Client {
 		if e.Action != "" {
 			out.action = e.Action
 		}
-		out.userDelay = spreadOf(e.Delay)
+		out.userDelay = c.spread(e.Delay, e.Path+".delay")
 		if n := e.Content.Node; n != nil {
 			if out.action != defaultAction {
 				c.fault(e.Node.Key("content"), e.Path+".content", "content does not go with action: %s, which sends none", out.action)
@@ -135,7 +135,7 @@ func (c *compiler) sampling(s *grammar.Sampling, out *Client) *paramsTemplate {
 		}
 	}
 	b.raw("}")
-	out.aiDelay = spreadOf(s.Delay)
+	out.aiDelay = c.spread(s.Delay, s.Path+".delay")
 	said := b.finish(placeClient + 1)
 	return &said
 }
@@ -169,8 +169,12 @@ func isFileURI(text string) bool {
 
 // answerBuilder builds what is made once a session, before it is opened.
 func (c *compiler) answerBuilder() *paramsBuilder {
-	return &paramsBuilder{compiler: c, unknown: map[string]string{
+	return &paramsBuilder{compiler: c, scope: &scope{unknown: map[string]string{
 		"iteration": "the client's answers are made once a session",
 		"protocol":  "the client's answers are made before the version is negotiated",
-	}}
+		"saved":     "the client's answers are made before any step",
+		"args":      "the client's answers belong to no flow",
+		"loop":      "the client's answers belong to no flow",
+		"data":      "the client's answers belong to no flow",
+	}}}
 }

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,12 +17,10 @@ import (
 // Defaults of the language; those of single keys stand in the tags of the
 // grammar's types, and a test holds the two against each other.
 const (
-	defaultGrace          = 5 * time.Second
-	defaultRequestTimeout = 30 * time.Second
-	defaultConnectTimeout = 10 * time.Second
-	defaultDuration       = 10 * time.Second
-	maxGroups             = 255 // a sample's group is one byte
-	maxChecks             = 32  // a sample's failed checks are 32 bits
+	defaultGrace    = 5 * time.Second
+	defaultDuration = 10 * time.Second
+	maxGroups       = 255 // a sample's group is one byte
+	maxChecks       = 32  // a sample's failed checks are 32 bits
 )
 
 // compiler turns the decoded file into a program. Faults go to the source.
@@ -31,18 +30,29 @@ type compiler struct {
 	vars    map[string]any
 	exprs   *script.Compiler
 	out     *Program
+
+	columns   map[string][]string // of each feeder, nil when they are not known
+	usedFlows map[string]bool     // flows that are called
+	calls     []*grammar.Call
+	argUses   map[string]*argUses // by flow
 }
 
 func newCompiler(s *Scenario) *compiler {
-	return &compiler{Scenario: s, out: &Program{}}
+	return &compiler{Scenario: s, out: &Program{}, usedFlows: map[string]bool{}, argUses: map[string]*argUses{}}
 }
+
+// argsOf returns where the arguments are noted that a flow reads.
+func (c *compiler) argsOf(flow string) *argUses {
+	if c.argUses[flow] == nil {
+		c.argUses[flow] = &argUses{}
+	}
+	return c.argUses[flow]
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func (c *compiler) fault(n *syntax.Node, path, format string, args ...any) {
 	c.src.Fault(n, -1, path, format, args...)
-}
-
-func (c *compiler) postpone(n *syntax.Node, path, what string) {
-	c.out.Unsupported = append(c.out.Unsupported, c.src.Problem(n, -1, path, "not supported yet: "+what))
 }
 
 // scriptFault reports the fault of an expression in n's text.
@@ -69,18 +79,16 @@ func (c *compiler) warn(n *syntax.Node, path, format string, args ...any) {
 func (c *compiler) program() *Program {
 	f := c.file
 	c.vars = c.constants()
-	c.exprs = script.NewCompiler(c.vars)
+	c.exprs = script.NewCompiler(c.vars, c.options.lookup)
 	p := c.out
 	p.Name, p.Description = c.Name(), f.Description
 	p.Tags = texts(f.Tags)
 	p.OutputDir = f.Output.Dir
 	p.Warmup = f.Load.Warmup.D
 	p.Grace = orDefault(f.Load.Grace, defaultGrace)
-	p.Limits = Limits{
-		RequestTimeout: c.limit(f.Limits.Place, "request_timeout", f.Limits.RequestTimeout, defaultRequestTimeout),
-		ConnectTimeout: c.limit(f.Limits.Place, "connect_timeout", f.Limits.ConnectTimeout, defaultConnectTimeout),
-	}
+	p.Limits = c.limits(&f.Limits)
 	p.Unsupported = slices.Clone(c.later)
+	c.data()
 	c.servers()
 	p.Client = c.client()
 	flows := c.flows()
@@ -92,21 +100,6 @@ func (c *compiler) program() *Program {
 	p.Unsupported = p.Unsupported.Sort()
 	p.Warnings = p.Warnings.Sort()
 	return p
-}
-
-func orDefault(d grammar.Duration, fallback time.Duration) time.Duration {
-	if d.Set {
-		return d.D
-	}
-	return fallback
-}
-
-// limit is a duration that must not be 0.
-func (c *compiler) limit(at grammar.Place, key string, d grammar.Duration, fallback time.Duration) time.Duration {
-	if d.Set && d.D == 0 {
-		c.fault(at.Node.Lookup(key), syntax.Join(at.Path, key), "must be more than 0")
-	}
-	return orDefault(d, fallback)
 }
 
 func texts(m map[string]grammar.Text) map[string]string {
@@ -195,6 +188,8 @@ func (c *compiler) thresholds() {
 		case errors.As(err, &fault) && fault.NotYet != "":
 			problem := c.src.Problem(t.Node, fault.Offset, t.Path, "not supported yet: "+fault.NotYet)
 			c.out.Unsupported = append(c.out.Unsupported, problem)
+		case errors.As(err, &fault) && c.partly:
+			c.warn(t.Node, t.Path, "left out with its group: %s", fault.Message)
 		case errors.As(err, &fault):
 			c.src.Fault(t.Node, fault.Offset, t.Path, "%s", fault.Message)
 		default:

@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -16,18 +15,22 @@ const (
 	placeBefore = 1 << 16
 	placeAfter  = 2 << 16
 	placeClient = 3 << 16
+	placeThink  = 4 << 16
 )
 
 // compiled is a step with what it was made of.
 type compiled struct {
 	from *grammar.Step
 	*Step
+	prefix string // of its id: it belongs to a called flow
 }
 
 // flows compiles every flow, in the order of the file, and returns their names.
+// One that is only called is compiled where it is called.
 func (c *compiler) flows() []string {
 	var names []string
 	table := c.root.Lookup("flows")
+	run, called := c.runByGroups(), c.calledFlows()
 	for _, name := range table.Keys() {
 		f := c.file.Flows[name]
 		if f == nil {
@@ -37,15 +40,97 @@ func (c *compiler) flows() []string {
 		if f.Node != nil && f.Node.Lookup("steps") != nil && f.Node.Lookup("steps").Kind == syntax.Seq && len(f.Steps) == 0 {
 			c.fault(f.Node.Key("steps"), f.Path+".steps", "flow %q has no steps", name)
 		}
-		before, steps, after := c.steps(f.Before, placeBefore), c.steps(f.Steps, 0), c.steps(f.After, placeAfter)
-		c.nameSteps(slices.Concat(before, steps, after))
-		c.subscriptions(before, steps, after)
-		c.out.Flows = append(c.out.Flows, Flow{Name: name, Before: plain(before), Steps: plain(steps), After: plain(after)})
+		if called[name] && !run[name] {
+			c.out.Flows = append(c.out.Flows, Flow{Name: name})
+			continue
+		}
+		c.out.Flows = append(c.out.Flows, c.flow(name, f))
 	}
 	if table != nil && table.Kind == syntax.Map && len(names) == 0 {
 		c.fault(table, "flows", "there is no flow; a flow is a list of steps")
 	}
+	c.checkCalls()
 	return names
+}
+
+// runByGroups returns the names of the flows that groups run.
+func (c *compiler) runByGroups() map[string]bool {
+	out := map[string]bool{}
+	for _, g := range c.file.Load.Groups {
+		switch {
+		case g == nil:
+		case g.Flow != "":
+			out[g.Flow] = true
+		case len(c.file.Flows) == 1:
+			for name := range c.file.Flows {
+				out[name] = true
+			}
+		}
+	}
+	return out
+}
+
+// calledFlows returns the names of the flows that steps call.
+func (c *compiler) calledFlows() map[string]bool {
+	out := map[string]bool{}
+	for _, f := range c.file.Flows {
+		if f == nil {
+			continue
+		}
+		for s := range nested(f.Before, f.Steps, f.After) {
+			if s.FlowStep != nil {
+				out[s.FlowStep.Name] = true
+			}
+		}
+	}
+	return out
+}
+
+// flow compiles a flow that a group may run.
+func (c *compiler) flow(name string, f *grammar.Flow) Flow {
+	out := Flow{Name: name}
+	feeders, once := map[string]bool{}, map[string]bool{}
+	lists := [][]*grammar.Step{f.Before, f.Steps, f.After}
+	saved := c.savedBy(map[string]bool{}, lists...)
+	var parts [3]*partCompiler
+	var actions [3][]*Action
+	for i, place := range []int{placeBefore, 0, placeAfter} {
+		s := &scope{saved: saved, args: &argUses{}, columns: c.columns, feeds: func(feeder string) { feeders[feeder] = true }}
+		if place != 0 {
+			s.feeds = func(feeder string) { once[feeder] = true }
+			s = s.without(onceOnly)
+		}
+		parts[i] = &partCompiler{compiler: c, scope: s, place: place, once: place != 0, called: map[string][]*Action{}, stack: []string{name}}
+		actions[i] = parts[i].actions(lists[i], onErrorOf(f.OnError))
+		firstRows(actions[i], len(parts[i].rows))
+		for arg, at := range s.args.first {
+			c.src.Fault(at.n, at.offset, at.path, "args.%s has no value here: flow %q is run by a group, not called", arg, name)
+		}
+	}
+	c.nameSteps(slices.Concat(parts[0].rows, parts[1].rows, parts[2].rows))
+	c.subscriptions(parts[0].rows, parts[1].rows, parts[2].rows)
+	out.Before, out.Steps, out.After = plain(parts[0].rows), plain(parts[1].rows), plain(parts[2].rows)
+	out.DoBefore, out.Do, out.DoAfter = actions[0], actions[1], actions[2]
+	out.Feeders, out.FeedersOnce = sortedKeys(feeders), sortedKeys(once)
+	if len(out.Steps) == 0 && len(f.Steps) > 0 && c.complete() {
+		c.fault(f.Node.Key("steps"), f.Path+".steps", "no step of flow %q makes a request", name)
+	}
+	return out
+}
+
+// savedBy returns the names that steps save, also those of the flows they call.
+func (c *compiler) savedBy(seen map[string]bool, lists ...[]*grammar.Step) []string {
+	out := savedNames(lists...)
+	for s := range nested(lists...) {
+		if s.FlowStep == nil || seen[s.FlowStep.Name] {
+			continue
+		}
+		seen[s.FlowStep.Name] = true
+		if f := c.file.Flows[s.FlowStep.Name]; f != nil {
+			out = append(out, c.savedBy(seen, f.Steps)...)
+		}
+	}
+	return out
 }
 
 func plain(steps []compiled) []*Step {
@@ -56,49 +141,29 @@ func plain(steps []compiled) []*Step {
 	return out
 }
 
-// steps compiles a list of steps. Those at fault or of a kind not done yet are left out.
-func (c *compiler) steps(list []*grammar.Step, place int) []compiled {
-	var out []compiled
-	for i, s := range list {
-		if s == nil || s.Node == nil || s.Node.Kind != syntax.Map {
-			continue
-		}
-		c.together(s)
-		if s.Connect != nil {
-			if place != placeBefore || i > 0 {
-				c.fault(s.Node.Key("connect"), s.Path+".connect", "connect stands first in before: a session is opened once, and by itself")
-			}
-			continue
-		}
-		if step := c.step(s, place+i); step != nil {
-			out = append(out, compiled{from: s, Step: step})
-		}
-	}
-	return out
-}
-
 // onceOnly are the variables without a value in what a session has once.
 var onceOnly = map[string]string{"iteration": "before and after run once a session"}
 
 // step compiles one step; nil when it is at fault or of a kind not done yet.
-func (c *compiler) step(s *grammar.Step, place int) *Step {
+func (c *compiler) step(s *grammar.Step, place int, at *scope) *Step {
 	out := &Step{
 		Timeout: c.limit(s.Place, "timeout", s.Timeout, 0), Progress: s.Progress, LogLevel: s.LogLevel,
-		IdleTimeout: c.limit(s.Place, "idle_timeout", s.IdleTimeout, 0),
+		IdleTimeout: c.limit(s.Place, "idle_timeout", s.IdleTimeout, 0), Tags: texts(s.Tags),
 	}
 	if s.Cancel != nil && s.Cancel.After.Node != nil {
-		after := spreadOf(s.Cancel.After)
+		after := c.spread(s.Cancel.After, s.Cancel.Path+".after")
 		out.cancel = &after
 		if s.Cancel.After.Zero {
 			c.fault(s.Cancel.After.Node, s.Cancel.Path+".after", "must be more than 0")
 		}
 	}
-	b := paramsBuilder{compiler: c}
-	if place >= placeBefore {
-		b.unknown = onceOnly
-	}
+	b := paramsBuilder{compiler: c, scope: at}
 	b.raw("{")
-	out.Method = b.operation(s, out)
+	if s.Generate != nil {
+		out.Method = b.generating(s.Generate, out)
+	} else {
+		out.Method = b.operation(s, out)
+	}
 	if out.Method == "" {
 		out.Method = b.listening(s, out)
 	}
@@ -107,7 +172,8 @@ func (c *compiler) step(s *grammar.Step, place int) *Step {
 	}
 	b.raw("}")
 	out.params = b.finish(place)
-	c.checks(s, out, b.unknown)
+	c.answers(s, out, at)
+	c.expectations(s, out, place, at)
 	return out
 }
 
@@ -219,8 +285,28 @@ func (b *paramsBuilder) complete(o *grammar.Complete, out *Step) {
 	}
 }
 
-// checks compiles the checks of a step, in the order of the file.
-func (c *compiler) checks(s *grammar.Step, out *Step, unknown map[string]string) {
+// answers compiles what looks at the answers of a step: checks and saves, in the
+// order of the file.
+func (c *compiler) answers(s *grammar.Step, out *Step, at *scope) {
+	out.shape = script.ShapeOf(out.Method)
+	if s.Request != nil { // whatever its method, what comes back is as raw as what was sent
+		out.shape = script.AnyShape
+	}
+	out.vars = c.vars
+	c.checks(s, out, at)
+	for _, p := range s.Save.Node.Entries() {
+		n, path := p.Value, syntax.Join(s.Save.Path, p.Key.Text)
+		if n.Kind != syntax.String && n.Kind != syntax.Bool {
+			continue // reported, or not done yet
+		}
+		if e := c.expression(n, path, at, func(text string) (*script.Expression, error) { return c.exprs.Save(text, out.shape) }); e != nil {
+			out.saved = append(out.saved, p.Key.Text)
+			out.saves = append(out.saves, e)
+		}
+	}
+}
+
+func (c *compiler) checks(s *grammar.Step, out *Step, at *scope) {
 	table := s.Node.Lookup("check")
 	if table == nil || table.Kind != syntax.Map {
 		return
@@ -230,75 +316,53 @@ func (c *compiler) checks(s *grammar.Step, out *Step, unknown map[string]string)
 		c.fault(table.Key(names[maxChecks]), s.Path+".check", "a step has at most %d checks", maxChecks)
 		return
 	}
-	out.shape = script.ShapeOf(out.Method)
-	if s.Request != nil { // whatever its method, what comes back is as raw as what was sent
-		out.shape = script.AnyShape
-	}
 	for _, name := range names {
 		n := s.Check[name].Node
 		if n == nil {
 			continue
 		}
 		path := s.Path + ".check." + name
-		if n.Text == "valid_output" {
-			c.postpone(n, path, "valid_output")
-			continue
-		}
-		if at := strings.Index(n.Text, "${{"); at >= 0 {
-			c.src.Fault(n, at, path, "a check is an expression as it is; leave out ${{ and }}")
-			continue
-		}
-		e, err := c.exprs.Check(n.Text, out.shape)
-		if err != nil {
-			c.scriptFault(n, path, err)
-			continue
-		}
-		c.known(e, n, 0, path, unknown)
-		out.Checks = append(out.Checks, name)
-		out.checks = append(out.checks, e)
-	}
-	out.vars = c.vars
-}
-
-// nameSteps gives each step without an id one of its own: the operation with
-// what it names, and #2, #3 … when that is taken.
-func (c *compiler) nameSteps(steps []compiled) {
-	taken := map[string]int{}
-	for _, s := range steps {
-		if s.from.ID == "" {
-			continue
-		}
-		n := s.from.Node.Lookup("id")
-		if line, twice := taken[s.from.ID]; twice {
-			c.fault(n, s.from.Path+".id", "step id %q stands twice in this flow (first on line %d)", s.from.ID, line)
-			continue
-		}
-		taken[s.from.ID] = n.Line
-	}
-	for _, s := range steps {
-		if s.ID = s.from.ID; s.ID != "" {
-			continue
-		}
-		base := s.baseName()
-		s.ID = base
-		for i := 2; ; i++ {
-			if _, used := taken[s.ID]; !used {
-				break
+		if n.Text == validOutput {
+			switch {
+			case out.Method != "tools/call":
+				c.fault(n, path, "valid_output is for calls of tools, whose outputSchema it is about")
+			case out.RequestName == "" && out.generate == nil:
+				c.fault(n, path, "valid_output needs a tool whose name holds no expression")
 			}
-			s.ID = fmt.Sprintf("%s#%d", base, i)
+			out.output = len(out.Checks) + 1
+			out.Checks = append(out.Checks, name)
+			out.checks = append(out.checks, nil)
+			continue
 		}
-		taken[s.ID] = s.from.Node.Line
+		if e := c.expression(n, path, at, func(text string) (*script.Expression, error) { return c.exprs.Check(text, out.shape) }); e != nil {
+			out.Checks = append(out.Checks, name)
+			out.checks = append(out.checks, e)
+		}
 	}
 }
 
-func (s *Step) baseName() string {
-	switch {
-	case s.Kind == StepSubscribe:
-		return "subscribe"
-	case s.Kind == StepUnsubscribe:
-		return "unsubscribe " + s.Handle
-	case s.Kind == StepWait, s.Method == "tools/call":
-		return s.Method + " " + s.Name
+// validOutput is a check of the result against the outputSchema of its tool.
+const validOutput = "valid_output"
+
+// decision compiles an expression that is decided before a step; nil when it is at fault.
+func (p *partCompiler) decision(e grammar.Expr, path string) *script.Expression {
+	if e.Node == nil {
+		return nil
 	}
-	return s.Method
+	return p.expression(e.Node, path, p.here(), p.exprs.Condition)
+}
+
+// expression compiles a value that is an expression as it is; nil when it is at fault.
+func (c *compiler) expression(n *syntax.Node, path string, at *scope, compile func(string) (*script.Expression, error)) *script.Expression {
+	if from := strings.Index(n.Text, "${{"); from >= 0 {
+		c.src.Fault(n, from, path, "this is an expression as it is; leave out ${{ and }}")
+		return nil
+	}
+	e, err := compile(n.Text)
+	if err != nil {
+		c.scriptFault(n, path, err)
+		return nil
+	}
+	c.known(e, n, 0, path, at)
+	return e
 }

@@ -31,8 +31,11 @@ func (c *compiler) groups(flows []string) {
 		c.pinned(out)
 		c.repeatable(out)
 	}
+	if c.partly {
+		return
+	}
 	for i, name := range flows {
-		if !usedFlows[i] {
+		if !usedFlows[i] && !c.usedFlows[name] {
 			c.warn(c.root.Lookup("flows").Key(name), "flows."+name, "flow %q is used by no group", name)
 		}
 	}
@@ -55,6 +58,7 @@ func (c *compiler) group(name string, g *grammar.Group, flows []string) Group {
 		InFlight:   max(g.InFlight, 1),
 		Duration:   c.limit(g.Place, "duration", g.Duration, 0),
 		Iterations: g.Iterations.Count,
+		OnError:    onErrorOf(g.OnError).Or(NextIteration),
 	}
 	if !g.Duration.Set && !g.Iterations.Set {
 		out.Duration = defaultDuration
@@ -65,7 +69,7 @@ func (c *compiler) group(name string, g *grammar.Group, flows []string) Group {
 		return out
 	}
 	out.Sessions = max(g.Sessions.Count, 1)
-	out.Think = g.Think.D
+	out.Think = c.spread(g.Think, g.Path+".think")
 	c.size(g, &out, "sessions")
 	for _, key := range []string{"max_sessions", "on_saturation", "queue_limit"} {
 		if n := g.Node.Key(key); n != nil {

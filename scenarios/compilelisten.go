@@ -14,23 +14,34 @@ import (
 // alone are the operations that are no plain request, with the keys of a step
 // that go with them.
 var alone = map[string][]string{
-	"connect":     nil,
-	"subscribe":   {"id", "as", "check", "timeout"},
-	"unsubscribe": {"id", "check", "timeout"},
-	"wait_for":    {"id", "check"},
-	"notify":      {"id", "timeout"},
+	"connect":     {"when", "sample"},
+	"disconnect":  {"when", "sample"},
+	"think":       {"when", "sample"},
+	"random":      {"when", "sample", "on_error"},
+	"parallel":    {"when", "sample", "on_error"},
+	"repeat":      {"when", "sample", "on_error"},
+	"flow":        {"when", "sample", "on_error"},
+	"subscribe":   {"id", "tags", "as", "check", "timeout", "when", "sample", "on_error"},
+	"unsubscribe": {"id", "tags", "check", "timeout", "when", "sample", "on_error"},
+	"wait_for":    {"id", "tags", "check", "save", "when", "sample", "on_error"},
+	"notify":      {"id", "tags", "timeout", "when", "sample", "on_error"},
+}
+
+// settings are the keys of a step beside its operation that go with some only.
+var settings = []string{
+	"id", "check", "timeout", "progress", "idle_timeout", "log_level", "cancel", "as", "save", "when", "sample", "on_error", "tags", "expect",
 }
 
 // together finds the keys of a step that do not go with its operation.
 func (c *compiler) together(s *grammar.Step) {
-	with := []string{"id", "check", "timeout", "progress", "idle_timeout", "log_level", "cancel"}
+	with := slices.DeleteFunc(slices.Clone(settings), func(key string) bool { return key == "as" })
 	op := ""
 	for _, key := range s.Node.Keys() {
 		if keys, ok := alone[key]; ok {
 			op, with = key, keys
 		}
 	}
-	for _, key := range []string{"id", "check", "timeout", "progress", "idle_timeout", "log_level", "cancel", "as"} {
+	for _, key := range settings {
 		n := s.Node.Key(key)
 		if n == nil || slices.Contains(with, key) {
 			continue

@@ -33,8 +33,8 @@ var targets = []struct {
 }{
 	{"url", "http", []string{"transport", "headers", "auth", "tls", "http", "connections"}},
 	{"command", "stdio", []string{"transport", "args", "env", "inherit_env", "cwd", "per"}},
-	{"from", "", []string{"transport", "headers"}},
-	{"embedded", "", []string{"transport"}},
+	{"from", "", []string{"transport", "headers", "http", "connections", "per"}},
+	{"embedded", "", []string{"transport", "http", "connections", "per"}},
 }
 
 func (c *compiler) server(name string, s *grammar.Server) Server {
@@ -47,7 +47,7 @@ func (c *compiler) server(name string, s *grammar.Server) Server {
 	case "url":
 		out.Transport, out.AnyHTTP = httpTransport(s.Transport)
 		out.URL = c.endpoint(s)
-		out.Headers = c.headers(s)
+		out.Headers = c.headers(s, &out)
 	case "command":
 		out.Transport = "stdio"
 		out.Command, out.Args = s.Command, make([]string, 0, len(s.Args))
@@ -65,6 +65,9 @@ func (c *compiler) server(name string, s *grammar.Server) Server {
 	case "embedded":
 		out.Embedded, out.Transport = true, s.Embedded
 		out.Env = c.environment(s)
+	}
+	if target != "" {
+		c.sharing(&out, s, target)
 	}
 	return out
 }
@@ -156,7 +159,7 @@ func errorOf(err error) error {
 	return err
 }
 
-func (c *compiler) headers(s *grammar.Server) []Header {
+func (c *compiler) headers(s *grammar.Server, of *Server) []Header {
 	at := s.Node.Lookup("headers")
 	var out []Header
 	for _, name := range at.Keys() {
@@ -172,6 +175,12 @@ func (c *compiler) headers(s *grammar.Server) []Header {
 		parts, faults := script.Parse(value.Text, c.exprs.Header)
 		for _, f := range faults {
 			c.scriptFault(value, path, f)
+		}
+		feeders := &scope{columns: c.columns, feeds: func(feeder string) { of.Feeders = append(of.Feeders, feeder) }}
+		for _, p := range parts {
+			if p.Expr != nil {
+				c.known(p.Expr, value, max(strings.Index(value.Text, p.Source), 0), path, feeders)
+			}
 		}
 		if i := strings.IndexAny(value.Text, "\r\n\x00"); i >= 0 {
 			c.src.Fault(value, i, path, "a header has one line")
@@ -275,7 +284,7 @@ func (c *compiler) fromEditor(out *Server, s *grammar.Server) {
 		c.fault(key, s.Path+".headers", "headers are for HTTP servers; %q of %s is none", at.Server, at.File)
 		return
 	}
-	for _, h := range c.headers(s) {
+	for _, h := range c.headers(s, out) {
 		out.Headers = slices.DeleteFunc(out.Headers, func(old Header) bool { return strings.EqualFold(old.Name, h.Name) })
 		out.Headers = append(out.Headers, h)
 	}

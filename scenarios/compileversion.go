@@ -3,6 +3,8 @@ package scenarios
 import (
 	"slices"
 	"strings"
+
+	"mcpbench/scenarios/internal/script"
 )
 
 // knownMethod tells whether a step's method exists in a protocol version; the
@@ -38,14 +40,53 @@ func (c *compiler) repeatable(g Group) {
 	if g.Flow >= len(c.out.Flows) || !g.Open && g.Iterations == 0 {
 		return
 	}
-	for _, s := range c.out.Flows[g.Flow].Steps {
-		if s.params.usesSession() {
-			at := c.root.Lookup("load").Lookup("groups").Key(g.Name)
-			c.warn(at, "load.groups."+g.Name,
-				"step %q uses session.*: which session takes an arrival is left to chance, so the same seed does not repeat the requests", s.ID)
-			return
+	flow := &c.out.Flows[g.Flow]
+	step, name := "", ""
+	for _, s := range flow.Steps {
+		if name = s.params.chance(); name != "" {
+			step = s.ID
+			break
 		}
 	}
+	if name == "" {
+		step, name = chanceOf(flow.Do, flow.Steps)
+	}
+	reason, known := map[string]string{
+		"session.*": "which session takes an arrival is left to chance",
+		"saved.*":   "what was saved comes from the server's answers",
+		"now()":     "the time differs from run to run",
+	}[name]
+	if !known {
+		return
+	}
+	at := c.root.Lookup("load").Lookup("groups").Key(g.Name)
+	c.warn(at, "load.groups."+g.Name, "step %q uses %s: %s, so the same seed does not repeat the requests", step, name, reason)
+}
+
+// chanceOf returns what the conditions of actions depend on that the seed does
+// not determine, with the id of the step.
+func chanceOf(actions []*Action, rows []*Step) (step, name string) {
+	for _, a := range actions {
+		if a.Row >= 0 {
+			step = rows[a.Row].ID
+		}
+		for _, e := range []*script.Expression{a.when, a.while, a.count} {
+			if name = chance(e); name != "" {
+				return step, name
+			}
+		}
+		for _, arg := range a.args {
+			if name = (&paramsTemplate{parts: arg.parts}).chance(); name != "" {
+				return step, name
+			}
+		}
+		for _, b := range a.Branches {
+			if inner, name := chanceOf(b, rows); name != "" {
+				return inner, name
+			}
+		}
+	}
+	return "", ""
 }
 
 // pinned warns of steps that a group's server skips by its pinned version.

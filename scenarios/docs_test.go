@@ -1,9 +1,11 @@
 package scenarios_test
 
 import (
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"mcpbench/scenarios"
 )
@@ -24,7 +26,12 @@ func snippets(text string) []string {
 
 func formatDoc(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile("../docs/scenario-format.md")
+	return readDoc(t, "scenario-format.md")
+}
+
+func readDoc(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile("../docs/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +55,44 @@ func TestDocumentedScenariosLoad(t *testing.T) {
 		}
 		if err := validates(t, schema, []byte(text)); err != nil {
 			t.Errorf("snippet %d: schema: %v", i, err)
+		}
+	}
+}
+
+// TestRecipesCompile holds docs/cookbook.md against the language: every recipe is a
+// whole scenario without a warning, and only that of tasks waits for a later version.
+func TestRecipesCompile(t *testing.T) {
+	schema := schemaOf(t)
+	files := fstest.MapFS{"data/tenants.csv": {Data: []byte("tenant,token\na,t-a\nb,t-b\n")}}
+	o := scenarios.LoadOptions{
+		OpenFile: func(name string) (fs.File, error) { return files.Open(name) },
+		ReadFile: files.ReadFile,
+	}
+	found := snippets(readDoc(t, "cookbook.md"))
+	if len(found) != 12 {
+		t.Errorf("%d recipes, want 12", len(found))
+	}
+	names := map[string]bool{}
+	for i, text := range found {
+		s, err := scenarios.Load("recipe.yaml", []byte(text), o)
+		if err != nil {
+			t.Errorf("recipe %d: %v", i+1, err)
+			continue
+		}
+		p := mustCompile(t, s)
+		if names[p.Name] || p.Name == "recipe" {
+			t.Errorf("recipe %d: the name %q is not its own", i+1, p.Name)
+		}
+		names[p.Name] = true
+		later := 0
+		if p.Name == "task" {
+			later = 1
+		}
+		if len(p.Unsupported) != later || len(p.Warnings) > 0 {
+			t.Errorf("recipe %s: unsupported %v, warnings %v", p.Name, p.Unsupported, p.Warnings)
+		}
+		if err := validates(t, schema, []byte(text)); err != nil {
+			t.Errorf("recipe %s: schema: %v", p.Name, err)
 		}
 	}
 }

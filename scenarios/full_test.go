@@ -1,13 +1,17 @@
 package scenarios_test
 
 import (
+	"bytes"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/parquet-go/parquet-go"
 
 	"mcpbench/scenarios"
 )
@@ -18,10 +22,28 @@ func fullOptions() scenarios.LoadOptions {
 		Env: environment(map[string]string{
 			"TOKEN_URL": "http://127.0.0.1/token", "CLIENT_SECRET": "s3cret-value", "CATALOG_URL": "http://127.0.0.1:9/mcp", "PATH": "/bin",
 		}),
+		OpenFile: func(name string) (fs.File, error) { return fullData.Open(name) },
 		ReadFile: func(string) ([]byte, error) {
 			return []byte(`{"mcpServers": {"filesystem": {"command": "npx", "args": ["server"]}}}`), nil
 		},
 	}
+}
+
+// fullData are the files of rows of the full example.
+var fullData = fstest.MapFS{
+	"data/queries.csv": {Data: []byte("text,weight\nshoes,1\nhats,2\n")},
+	"data/ids.parquet": {Data: rowsOfIDs()},
+}
+
+func rowsOfIDs() []byte {
+	type row struct {
+		ID string `parquet:"id"`
+	}
+	var b bytes.Buffer
+	if err := parquet.Write(&b, []row{{"a"}, {"b"}}); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
 }
 
 func loadFull(t *testing.T) *scenarios.Scenario {
@@ -108,7 +130,7 @@ flows: {"f #1": {steps: [{id: "a: b", tools/call: {name: x, arguments: {a: "${{ 
 			resolved := string(s.Resolved())
 			_, got := load(resolved)
 			opts := cmp.Options{
-				cmp.AllowUnexported(scenarios.Step{}, scenarios.Spread{}), cmpopts.IgnoreUnexported(scenarios.Client{}), cmpopts.IgnoreFields(scenarios.Step{}, "params", "checks", "shape"),
+				cmp.AllowUnexported(scenarios.Step{}, scenarios.Spread{}), cmpopts.IgnoreUnexported(scenarios.Client{}, scenarios.Feeder{}), cmpopts.IgnoreFields(scenarios.Step{}, "params", "checks", "saves", "shape", "expect", "generate"), cmpopts.IgnoreUnexported(scenarios.Action{}),
 				cmpopts.IgnoreFields(scenarios.Header{}, "Value"), cmpopts.IgnoreFields(scenarios.Program{}, "Unsupported", "Warnings", "Thresholds"),
 			}
 			if diff := cmp.Diff(want, got, opts); diff != "" {

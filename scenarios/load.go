@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +26,8 @@ type LoadOptions struct {
 	Dir string
 	// ReadFile reads the files that the scenario names; nil: os.ReadFile.
 	ReadFile func(name string) ([]byte, error)
+	// OpenFile opens the files of rows that the scenario names; nil: os.Open.
+	OpenFile func(name string) (fs.File, error)
 	// Input answers ${input:ID} of an editor's configuration when the
 	// environment has no MCPBENCH_INPUT_ID; nil: such an input is an error.
 	Input func(id string) (string, error)
@@ -48,8 +51,10 @@ func (o *LoadOptions) read(name string) ([]byte, error) {
 	if o.ReadFile != nil {
 		return o.ReadFile(o.path(name))
 	}
-	return os.ReadFile(o.path(name))
+	return readFile(o.path(name))
 }
+
+func readFile(name string) ([]byte, error) { return os.ReadFile(name) } //nolint:gosec // the files that the user names
 
 // Scenario is a scenario as written, with variables replaced and flags applied.
 // It is not safe for concurrent use.
@@ -62,6 +67,8 @@ type Scenario struct {
 	later   Problems
 	// ownProtocols are versions that servers pin themselves against a flag.
 	ownProtocols []*syntax.Node
+	// partly tells that groups were left out, so that what they use is used by none.
+	partly bool
 	// editorSecrets are what compiling found in the files of editors.
 	editorSecrets []string
 }
@@ -74,6 +81,12 @@ func Load(name string, data []byte, o LoadOptions) (*Scenario, error) {
 		return nil, src.Problems()
 	}
 	s := &Scenario{source: name, options: o, src: src, root: root}
+	if root.Kind == syntax.Map {
+		s.include()
+		if faults := src.Problems(); len(faults) > 0 {
+			return nil, faults // what is missing would be told of everything that needs it
+		}
+	}
 	src.Expand(root, "", o.lookup)
 	s.applyVars(o.Vars)
 	if faults := s.examine(); len(faults) > 0 {

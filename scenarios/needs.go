@@ -23,7 +23,7 @@ func (p *Program) NeedsStream(group int) bool {
 func (p *Program) RowIsRequest() bool {
 	for i := range p.Flows {
 		for s := range p.Flows[i].all() {
-			if s.Kind != StepRequest {
+			if s.Kind != StepRequest || s.generate != nil || s.output > 0 {
 				return false
 			}
 		}

@@ -45,6 +45,7 @@ type Overrides struct {
 	Headers        []HeaderValue
 	Thresholds     []string // added to those of the scenario
 	Tags           map[string]string
+	Only           []string // groups to run; empty: all
 	OutputDir      string
 	// From says where a value came from when it was not the flag itself: its
 	// keys are flag names such as "url", its values such as "MCPBENCH_URL".
@@ -148,6 +149,10 @@ func (a *applier) targets() {
 	}
 }
 
+// survive are the keys that stay when a flag replaces a server's target, as far as
+// they were there: how to reach it and to share it, but not what it is.
+var survive = map[string][]string{"url": {"headers", "http", "connections"}, "command": {"per"}}
+
 // target empties the server that a flag replaces and returns it. Without a
 // name that is the only server, made when there is none. What belongs to the
 // old target goes; a pinned protocol and keys not done yet stay.
@@ -170,7 +175,7 @@ func (a *applier) target(flag, name, hint string) *syntax.Node {
 	for _, t := range targets {
 		n.Remove(t.key)
 		for _, key := range t.with {
-			if flag != "url" || key != "headers" {
+			if !slices.Contains(survive[flag], key) {
 				n.Remove(key)
 			}
 		}
@@ -245,8 +250,26 @@ func (a *applier) protocol() {
 	}
 }
 
+// only leaves out every other group.
+func (a *applier) only() {
+	groups := a.root.Lookup("load").Lookup("groups")
+	for _, name := range a.o.Only {
+		if known := groups.Keys(); !slices.Contains(known, name) {
+			a.fault("only", "the scenario has no group %q%s; it has: %s", name, nearest.DidYouMean(name, known), strings.Join(known, ", "))
+			return
+		}
+	}
+	for _, name := range groups.Keys() {
+		if len(a.o.Only) > 0 && !slices.Contains(a.o.Only, name) {
+			groups.Remove(name)
+			a.partly = true
+		}
+	}
+}
+
 // load applies the load flags to each group.
 func (a *applier) load() {
+	a.only()
 	load := a.root.Child("load", "")
 	if a.o.Warmup != nil {
 		load.Set("warmup", a.text("warmup", a.o.Warmup.String()))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"mcpbench/scenarios"
 )
@@ -40,7 +41,7 @@ func TestOverrideLoad(t *testing.T) {
 		{
 			"nothing",
 			scenarios.Overrides{},
-			scenarios.Group{Sessions: 4, Think: second, Duration: 30 * second},
+			scenarios.Group{Sessions: 4, Think: scenarios.Constant(second), Duration: 30 * second},
 			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Rate: 5, Duration: 10 * second},
 		},
 		{
@@ -58,25 +59,25 @@ func TestOverrideLoad(t *testing.T) {
 		{
 			"sessions",
 			scenarios.Overrides{Sessions: 9},
-			scenarios.Group{Sessions: 9, Think: second, Duration: 30 * second},
+			scenarios.Group{Sessions: 9, Think: scenarios.Constant(second), Duration: 30 * second},
 			scenarios.Group{Open: true, Sessions: 9, Process: "poisson", Rate: 5, Duration: 10 * second},
 		},
 		{
 			"iterations take away the time limit",
 			scenarios.Overrides{Iterations: 100},
-			scenarios.Group{Sessions: 4, Think: second, Iterations: 100},
+			scenarios.Group{Sessions: 4, Think: scenarios.Constant(second), Iterations: 100},
 			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Rate: 5, Iterations: 100},
 		},
 		{
 			"both limits",
 			scenarios.Overrides{Iterations: 100, Duration: 2 * second},
-			scenarios.Group{Sessions: 4, Think: second, Iterations: 100, Duration: 2 * second},
+			scenarios.Group{Sessions: 4, Think: scenarios.Constant(second), Iterations: 100, Duration: 2 * second},
 			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Rate: 5, Iterations: 100, Duration: 2 * second},
 		},
 		{
 			"in flight",
 			scenarios.Overrides{InFlight: 8},
-			scenarios.Group{Sessions: 4, Think: second, Duration: 30 * second, InFlight: 8},
+			scenarios.Group{Sessions: 4, Think: scenarios.Constant(second), Duration: 30 * second, InFlight: 8},
 			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Rate: 5, Duration: 10 * second, InFlight: 8},
 		},
 	} {
@@ -84,7 +85,7 @@ func TestOverrideLoad(t *testing.T) {
 			p := overridden(t, twoGroups, tt.o)
 			tt.closed.Name, tt.open.Name = "closed", "open"
 			tt.closed.InFlight, tt.open.InFlight = max(tt.closed.InFlight, 1), max(tt.open.InFlight, 1)
-			if diff := cmp.Diff([]scenarios.Group{tt.closed, tt.open}, p.Groups); diff != "" {
+			if diff := cmp.Diff([]scenarios.Group{tt.closed, tt.open}, p.Groups, cmpopts.IgnoreFields(scenarios.Group{}, "OnError")); diff != "" {
 				t.Errorf("groups (-want +got):\n%s", diff)
 			}
 		})
@@ -98,7 +99,7 @@ func TestOverrideRest(t *testing.T) {
 		Protocol: "2025-06-18", Headers: []scenarios.HeaderValue{{Name: "a", Value: "new"}, {Name: "B", Value: "x"}},
 		Thresholds: []string{"p99(latency) < 1s"}, Tags: map[string]string{"k": "v"}, OutputDir: "there",
 	})
-	if p.Warmup != time.Minute || p.Grace != 0 || p.Limits != (scenarios.Limits{RequestTimeout: 2 * time.Second, ConnectTimeout: 3 * time.Second}) {
+	if p.Warmup != time.Minute || p.Grace != 0 || p.Limits != limitsWith(2*time.Second, 3*time.Second) {
 		t.Errorf("warmup %v, grace %v, limits %v", p.Warmup, p.Grace, p.Limits)
 	}
 	if s := p.Servers[0]; s.Protocol != "2025-06-18" || len(s.Headers) != 2 || s.Headers[0].Name != "a" || s.Headers[1].Name != "B" {
@@ -220,14 +221,19 @@ func TestSettings(t *testing.T) {
 		"load.groups.open.max_sessions = 3 (bench.yaml:8)",
 		"limits.request_timeout = 30s (default)",
 		"limits.connect_timeout = 10s (default)",
+		"limits.response_bytes = 16MiB (default)",
+		"limits.header_bytes = 1MiB (default)",
+		"limits.stderr = keep-head:2MiB keep-tail:2MiB (default)",
 		"load.warmup = 0s (default)",
 		"load.groups.closed.in_flight = 1 (default)",
 		"load.groups.closed.on_saturation = queue (default)",
 		"load.groups.closed.queue_limit = 0 (default)",
+		"load.groups.closed.on_error = next_iteration (default)",
 		"load.groups.closed.arrivals.process = constant (default)",
 		"load.groups.open.in_flight = 1 (default)",
 		"load.groups.open.on_saturation = queue (default)",
 		"load.groups.open.queue_limit = 0 (default)",
+		"load.groups.open.on_error = next_iteration (default)",
 		"load.groups.open.duration = 10s (default)",
 		"output.dir = results (default)",
 	}

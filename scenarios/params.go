@@ -3,8 +3,6 @@ package scenarios
 import (
 	"bytes"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"mcpbench/scenarios/internal/script"
@@ -33,8 +31,7 @@ type paramsBuilder struct {
 	text  []byte
 	first bool // the next member needs no comma; a new builder starts at the first
 	begun bool
-	// unknown are variables that have no value where this is made, with the reason.
-	unknown map[string]string
+	scope *scope // of its expressions
 }
 
 func (b *paramsBuilder) finish(place int) paramsTemplate {
@@ -184,20 +181,10 @@ func (b *paramsBuilder) parse(n *syntax.Node, path string) []script.Part {
 	}
 	for _, p := range parts {
 		if p.Expr != nil {
-			b.known(p.Expr, n, max(strings.Index(n.Text, p.Source), 0), path, b.unknown)
+			b.known(p.Expr, n, max(strings.Index(n.Text, p.Source), 0), path, b.scope)
 		}
 	}
 	return parts
-}
-
-// known refuses the variables that have no value where an expression stands,
-// which is at offset in n's text.
-func (c *compiler) known(e *script.Expression, n *syntax.Node, offset int, path string, unknown map[string]string) {
-	for _, name := range slices.Sorted(maps.Keys(unknown)) {
-		if e.Uses(name) {
-			c.src.Fault(n, offset, path, "%s has no value here: %s", name, unknown[name])
-		}
-	}
 }
 
 func (b *paramsBuilder) string(parts []script.Part) {
@@ -223,10 +210,15 @@ func (t *paramsTemplate) appendTo(dst []byte, env *Env, vars map[string]any) ([]
 	}
 	r := &env.scratch
 	r.Begin(env.inputs(t.place, vars))
+	return appendParts(dst, r, t.parts)
+}
+
+// appendParts renders parts, for which r has begun.
+func appendParts(dst []byte, r *script.Runner, parts []paramPart) ([]byte, error) {
 	start := len(dst)
 	var err error
-	for i := range t.parts {
-		p := &t.parts[i]
+	for i := range parts {
+		p := &parts[i]
 		switch {
 		case p.expr == nil:
 			dst = append(dst, p.text...)
@@ -242,9 +234,28 @@ func (t *paramsTemplate) appendTo(dst []byte, env *Env, vars map[string]any) ([]
 	return dst, nil
 }
 
-// usesSession tells that an expression depends on the session.
-func (t *paramsTemplate) usesSession() bool {
-	return slices.ContainsFunc(t.parts, func(p paramPart) bool { return p.expr != nil && p.expr.Uses("session") })
+// chance returns what an expression depends on that the seed does not
+// determine, "" for nothing.
+func (t *paramsTemplate) chance() string {
+	for _, p := range t.parts {
+		if name := chance(p.expr); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+func chance(e *script.Expression) string {
+	switch {
+	case e == nil:
+	case e.Uses("session"):
+		return "session.*"
+	case e.Uses("saved"):
+		return "saved.*"
+	case e.Uses("now"):
+		return "now()"
+	}
+	return ""
 }
 
 // String returns the template as text, with ${{ }} where expressions stand.

@@ -17,6 +17,7 @@ type Program struct {
 	Groups      []Group
 	Flows       []Flow
 	Client      Client
+	Feeders     []Feeder
 	Thresholds  []metrics.Threshold
 	Warmup      time.Duration
 	Grace       time.Duration // default 5s
@@ -32,7 +33,23 @@ type Program struct {
 type Limits struct {
 	RequestTimeout time.Duration // default 30s
 	ConnectTimeout time.Duration // default 10s, dial with handshake
+	ResponseBytes  int64         // of one message; default 16 MiB
+	HeaderBytes    int64         // of an HTTP response; default 1 MiB
+	// StderrHead and StderrTail are how many bytes of the beginning and of the end of
+	// what a server's processes print on stderr are kept; default 2 MiB each.
+	StderrHead, StderrTail int64
 }
+
+// OnLoss says what follows when a session is lost: its server ends it, its process
+// dies, or the server does not know it any more.
+type OnLoss uint8
+
+// Values of OnLoss.
+const (
+	LossReopens OnLoss = iota // a new session takes its place
+	LossEnds                  // its place stays empty
+	LossAborts                // the run ends
+)
 
 // Server is one server under test.
 type Server struct {
@@ -49,6 +66,12 @@ type Server struct {
 	Env      []string // KEY=VALUE of the child, inherited ones included, sorted
 	Dir      string   // working directory of the child; "" is the current one
 	Protocol string   // pinned version, or ""
+
+	SharedProcess bool // stdio: one process for all sessions
+	Connections   int  // HTTP: at most so many for all sessions; 0: each has its own
+	OnLoss        OnLoss
+
+	Feeders []string // that headers read
 }
 
 // Header is one HTTP header whose value may hold ${{ session.index }} expressions.
@@ -64,7 +87,7 @@ type Group struct {
 	Flow         int // index into Program.Flows
 	Open         bool
 	Sessions     int           // closed: sessions; open: max_sessions
-	Think        time.Duration // closed: pause between iterations of a session
+	Think        Spread        // closed: pause between iterations of a session
 	Process      string        // open: constant or poisson
 	Rate         float64       // open: arrivals per second
 	DropWhenFull bool          // open: on_saturation: drop
@@ -72,14 +95,22 @@ type Group struct {
 	Duration     time.Duration // 0: none
 	Iterations   int64         // of all sessions together; 0: no limit
 	InFlight     int           // requests in flight on one session, at least 1
+	OnError      OnError       // when a step fails and neither it nor its flow says more; never 0
 }
 
-// Flow is a named list of steps: those of each iteration, and those that a
-// session has once, after it was opened and before it is closed.
+// Flow is what one iteration does, and what a session does once, after it was
+// opened and before it is closed.
 type Flow struct {
-	Name          string
-	Steps         []*Step
-	Before, After []*Step
+	Name string
+	// Steps, Before and After are the steps that make rows of results, each once,
+	// in the order of the file: also those within control steps and called flows.
+	Steps, Before, After []*Step
+	// Do, DoBefore and DoAfter say when each of them is performed.
+	Do, DoBefore, DoAfter []*Action
+
+	// Feeders are those that are read in iterations, FeedersOnce those that are read
+	// once a session; sorted.
+	Feeders, FeedersOnce []string
 }
 
 // StepKind says what a step does.
@@ -124,13 +155,19 @@ type Step struct {
 	// Notification is the whole name of what a wait waits for, such as
 	// notifications/resources/updated.
 	Notification string
+	Tags         map[string]string
 	Checks       []string // names, in the order of the bits of Check
 
-	cancel *Spread // when to cancel; nil is never
-	params paramsTemplate
-	checks []*script.Expression
-	shape  *script.Shape // of the result, when there are checks
-	vars   map[string]any
+	cancel   *Spread      // when to cancel; nil is never
+	generate *generator   // makes the params; nil is Render
+	expect   *expectation // nil: nothing
+	output   int          // place in Checks of valid_output, from 1; 0 when there is none
+	params   paramsTemplate
+	checks   []*script.Expression
+	saves    []*script.Expression
+	saved    []string      // the names of saves
+	shape    *script.Shape // of the result, when there are checks or saves
+	vars     map[string]any
 }
 
 // Env is what the expressions of one iteration see. A worker keeps one and sets
@@ -143,7 +180,15 @@ type Env struct {
 	Session   int    // session.index: the session's place in its group, from 0
 	Iteration uint64 // iteration.index: arrival index within the group, from 0
 	Protocol  string // protocol: the negotiated version
+	// Data are the rows of the feeders, by name; only read.
+	Data map[string]any
+	// Tools are those of the server, for the steps that need them; nil: not known.
+	Tools *Tools
 
+	saved   map[string]any // by name, of this iteration
+	args    map[string]any // of the call that is being performed
+	repeat  int            // turn of the innermost repeat
+	salt    uint64         // see script.Inputs
 	scratch script.Runner
 	draws   draws
 }
@@ -152,4 +197,7 @@ type Env struct {
 type Response struct {
 	Result  []byte        // the JSON-RPC result object
 	Elapsed time.Duration // the variable elapsed: the request's service time
+	OK      bool          // the outcome so far; only then something is saved
+	Page    int           // of a listing, from 0
+	Tool    string        // that was called, when the step does not name it
 }

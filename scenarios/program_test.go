@@ -95,7 +95,7 @@ func TestCompile(t *testing.T) {
 			{Name: "demo", Transport: "stdio", Embedded: true, Env: []string{"HOME=/root", "PATH=/bin"}},
 		},
 		Groups: []scenarios.Group{
-			{Name: "zeta", Server: 0, Flow: 0, Sessions: 4, Think: 50 * time.Millisecond, InFlight: 2, Iterations: 100},
+			{Name: "zeta", Server: 0, Flow: 0, Sessions: 4, Think: scenarios.Constant(50 * time.Millisecond), InFlight: 2, Iterations: 100},
 			{Name: "alpha", Server: 1, Flow: 1, Open: true, Sessions: 9, Process: "poisson", Rate: 2, DropWhenFull: true, Duration: time.Minute, InFlight: 1},
 			{Name: "queue", Server: 2, Flow: 1, Open: true, Sessions: 1, Process: "constant", Rate: 0.5, QueueLimit: 7, Duration: 10 * time.Second, InFlight: 1},
 			{Name: "plain", Server: 0, Flow: 0, Sessions: 1, Duration: 10 * time.Second, InFlight: 1},
@@ -114,12 +114,12 @@ func TestCompile(t *testing.T) {
 			}},
 		},
 		Warmup: 10 * time.Second, Grace: 3 * time.Second,
-		Limits:    scenarios.Limits{RequestTimeout: 5 * time.Second, ConnectTimeout: 2 * time.Second},
+		Limits:    limitsWith(5*time.Second, 2*time.Second),
 		OutputDir: "out",
 	}
 	opts := cmp.Options{
 		cmpopts.IgnoreUnexported(scenarios.Step{}, scenarios.Client{}), cmpopts.IgnoreFields(scenarios.Header{}, "Value"),
-		cmpopts.IgnoreFields(scenarios.Program{}, "Thresholds"), cmpopts.EquateEmpty(),
+		cmpopts.IgnoreFields(scenarios.Program{}, "Thresholds"), cmpopts.IgnoreFields(scenarios.Flow{}, "Do", "DoBefore", "DoAfter"), cmpopts.IgnoreFields(scenarios.Group{}, "OnError"), cmpopts.EquateEmpty(),
 	}
 	if diff := cmp.Diff(want, got, opts); diff != "" {
 		t.Errorf("program (-want +got):\n%s", diff)

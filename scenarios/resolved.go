@@ -1,10 +1,12 @@
 package scenarios
 
 import (
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"mcpbench/scenarios/internal/script"
 	"mcpbench/scenarios/internal/syntax"
@@ -27,7 +29,7 @@ func SecretName(name string) bool { return secretName.MatchString(name) }
 // to the same program.
 func (s *Scenario) Resolved() []byte {
 	s.markArguments()
-	w := writer{}
+	w := writer{scalar: shown}
 	w.text.WriteString("# The scenario as it was run: variables replaced, flags applied, secrets masked.\n")
 	w.mapping(s.root, 0, nil)
 	return []byte(w.text.String())
@@ -36,7 +38,8 @@ func (s *Scenario) Resolved() []byte {
 // writer writes a tree as block YAML. A path is the keys that lead to a node;
 // the items of a list have the path of the list.
 type writer struct {
-	text strings.Builder
+	text   strings.Builder
+	scalar func(n *syntax.Node, path []string) string // a scalar or an empty collection
 }
 
 func (w *writer) mapping(n *syntax.Node, depth int, path []string) {
@@ -67,7 +70,7 @@ func (w *writer) value(n *syntax.Node, depth int, path []string) {
 			w.value(item, depth+1, path)
 		}
 	default:
-		w.text.WriteString(" " + shown(n, path) + "\n")
+		w.text.WriteString(" " + w.scalar(n, path) + "\n")
 	}
 }
 
@@ -221,10 +224,29 @@ func escapeTemplate(text string) string { return strings.ReplaceAll(text, "${{",
 
 var plainText = regexp.MustCompile(`^[A-Za-z_./][A-Za-z0-9_./+*=<>()%@$-]*( [A-Za-z0-9_./+*=<>()%@$-]+)*$|^[0-9]+(\.[0-9]+)?/?[a-z]+$`)
 
-// scalarText writes a text as YAML: without quotes where that is safe.
+// scalarText writes a text as YAML: without quotes where that is safe. What does
+// not print, line separators and signs that turn the direction of writing among it,
+// is escaped (YAML 1.2.2 §5.7).
 func scalarText(text string) string {
-	if plainText.MatchString(text) && syntax.NewPlain(text, "").Kind == syntax.String {
+	if plainText.MatchString(text) && !strings.Contains(text, "<<") && syntax.NewPlain(text, "").Kind == syntax.String { // << ends a key, for the parser
 		return text
 	}
-	return string(script.AppendQuoted(nil, text))
+	quoted := string(script.AppendQuoted(nil, text))
+	if strings.IndexFunc(quoted, invisible) < 0 {
+		return quoted
+	}
+	var b strings.Builder
+	for _, r := range quoted {
+		switch {
+		case !invisible(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
+
+func invisible(r rune) bool { return !unicode.IsPrint(r) }

@@ -29,7 +29,7 @@ func TestSampleArguments(t *testing.T) {
 		},
 		{
 			"formats", `{"type":"object","required":["a","b","c","d"],"properties":{"a":{"type":"string","format":"date-time"},"b":{"type":"string","format":"uri"},"c":{"type":"string","format":"email"},"d":{"type":"string","format":"uuid"}}}`,
-			`{"a":"2026-01-01T00:00:00Z","b":"https://example.com/","c":"user@example.com","d":"00000000-0000-4000-8000-000000000000"}`,
+			`{"a":"2026-01-01T00:00:00Z","b":"https://example.com/alpha","c":"ada@example.com","d":"00000000-0000-4000-8000-000000000000"}`,
 		},
 		{"local ref", `{"type":"object","required":["a"],"properties":{"a":{"$ref":"#/$defs/x~1y"}},"$defs":{"x/y":{"type":"integer","minimum":4}}}`, `{"a":4}`},
 		{"allOf", `{"allOf":[{"type":"object","required":["a"],"properties":{"a":{"type":"string"}}},{"required":["b"],"properties":{"b":{"type":"integer"}}}]}`, `{"a":"test","b":1}`},
@@ -37,6 +37,7 @@ func TestSampleArguments(t *testing.T) {
 		{"oneOf with const", `{"type":"object","oneOf":[{"required":["kind"],"properties":{"kind":{"const":"x"}}},{"required":["other"]}]}`, `{"kind":"x"}`},
 		{"type list", `{"type":"object","required":["a"],"properties":{"a":{"type":["null","string"]}}}`, `{"a":"test"}`},
 		{"nested", `{"type":"object","required":["o"],"properties":{"o":{"type":"object","required":["p"],"properties":{"p":{"type":"array","minItems":1,"prefixItems":[{"type":"boolean"}]}}}}}`, `{"o":{"p":[true]}}`},
+		{"pattern", `{"type":"object","required":["a"],"properties":{"a":{"type":"string","pattern":"^[0-9]{5}$"}}}`, `{"a":"00000"}`},
 		{"no schema for a required one", `{"type":"object","required":["a"]}`, `{"a":"x"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -50,7 +51,7 @@ func TestSampleArguments(t *testing.T) {
 
 func TestSampleArgumentsGivesUp(t *testing.T) {
 	for name, schema := range map[string]string{
-		"pattern":        `{"type":"object","required":["a"],"properties":{"a":{"type":"string","pattern":"^[0-9]{5}$"}}}`,
+		"pattern":        `{"type":"object","required":["a"],"properties":{"a":{"type":"string","pattern":"^(a)\\1$"}}}`,
 		"contradiction":  `{"type":"object","required":["a"],"properties":{"a":{"type":"integer","minimum":5,"maximum":3}}}`,
 		"endless":        `{"type":"object","required":["a"],"properties":{"a":{"$ref":"#"}}}`,
 		"circle":         `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`,
@@ -68,14 +69,4 @@ func TestSampleArgumentsGivesUp(t *testing.T) {
 			t.Errorf("%s: %s, error %v; want one line that says to pass -a", name, got, err)
 		}
 	}
-}
-
-func FuzzSampleArguments(f *testing.F) {
-	f.Add([]byte(`{"type":"object","required":["a"],"properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":"integer","minimum":4}}}`))
-	f.Add([]byte(`{"allOf":[{"type":"object","required":["a"]},{"anyOf":[{"minLength":3},{"const":null}]}]}`))
-	f.Fuzz(func(t *testing.T, schema []byte) {
-		if got, err := scenarios.SampleArguments(schema); err == nil && (len(got) == 0 || got[0] != '{') {
-			t.Errorf("%q gives %q", schema, got)
-		}
-	})
 }

@@ -85,6 +85,8 @@ func (s *Scenario) origin(n *syntax.Node) string {
 	switch {
 	case n.Origin != "":
 		return n.Origin
+	case n.Line > 0 && n.From != nil:
+		return fmt.Sprintf("%s:%d", n.From.Name, n.Line)
 	case n.Line > 0:
 		return fmt.Sprintf("%s:%d", s.source, n.Line)
 	}

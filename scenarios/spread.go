@@ -1,42 +1,99 @@
 package scenarios
 
 import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
+	"mcpbench/internal/nearest"
+	"mcpbench/scenarios/internal/dist"
 	"mcpbench/scenarios/internal/grammar"
+	"mcpbench/scenarios/internal/syntax"
 )
 
 // Spread is a time that may differ from one time to the next. The zero value is
 // always 0. It is immutable.
 type Spread struct {
-	low, high time.Duration // equal: a constant
-	mean      time.Duration // unless 0, exponential
-	bound     time.Duration // of an exponential one; 0 is none
+	dist dist.Dist
+	text string
 }
 
-func spreadOf(s grammar.Spread) Spread {
-	return Spread{low: s.Low, high: s.High, mean: s.Mean, bound: s.Max}
+// spread compiles a distribution; one of recorded times reads its file.
+func (c *compiler) spread(s grammar.Spread, path string) Spread {
+	out := Spread{dist: s.Dist, text: s.Text}
+	if s.Empirical == nil {
+		return out
+	}
+	values, err := c.times(s.Empirical)
+	if err == nil {
+		out.dist, err = dist.Empirical(values, s.Bounds)
+	}
+	if err != nil {
+		c.fault(s.Empirical.Node.Lookup("file"), syntax.Join(path, "empirical.file"), "%s", err)
+	}
+	return out
+}
+
+// maxTimes bounds the recorded times of one distribution.
+const maxTimes = 1_000_000
+
+// times reads a column of durations.
+func (c *compiler) times(e *grammar.Empirical) ([]time.Duration, error) {
+	data, err := c.options.read(e.File)
+	if err != nil {
+		return nil, err
+	}
+	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
+	r.ReuseRecord = true
+	names, err := r.Read()
+	if err != nil {
+		return nil, fmt.Errorf("%s: no line of names: %w", e.File, err)
+	}
+	names = slices.Clone(names)
+	column := slices.Index(names, e.Column)
+	if e.Column == "" && len(names) == 1 {
+		column = 0
+	}
+	if column < 0 {
+		return nil, fmt.Errorf("%s has no column %q%s; it has: %s", e.File, e.Column, nearest.DidYouMean(e.Column, names), strings.Join(names, ", "))
+	}
+	var out []time.Duration
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.File, err)
+		}
+		line, _ := r.FieldPos(column)
+		v, err := grammar.ParseDuration(strings.TrimSpace(row[column]))
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", e.File, line, err)
+		}
+		if out = append(out, v); len(out) > maxTimes {
+			return nil, fmt.Errorf("%s has more than %d values", e.File, maxTimes)
+		}
+	}
 }
 
 // IsZero tells that every value is 0.
-func (s Spread) IsZero() bool { return s.high == 0 && s.mean == 0 }
+func (s Spread) IsZero() bool { return s.dist.IsZero() }
 
-// Draw returns one value. A constant takes nothing from r, which may then be
-// nil. A value of an exponential one beyond its bound is the bound.
-func (s Spread) Draw(r *rand.Rand) time.Duration {
-	switch {
-	case s.mean > 0:
-		v := float64(s.mean) * r.ExpFloat64()
-		if s.bound > 0 {
-			v = min(v, float64(s.bound))
-		}
-		return time.Duration(v)
-	case s.high > s.low:
-		return s.low + time.Duration(r.Int64N(int64(s.high-s.low)+1))
-	}
-	return s.low
-}
+// String says it in words.
+func (s Spread) String() string { return s.text }
+
+// Equal tells that two are written alike.
+func (s Spread) Equal(other Spread) bool { return s.text == other.text }
+
+// Draw returns one value. A constant takes nothing from r, which may then be nil.
+func (s Spread) Draw(r *rand.Rand) time.Duration { return s.dist.Draw(r) }
 
 // draws makes the random times of steps, from streams of their own, so that a
 // step's times do not change what its expressions draw.
@@ -51,14 +108,19 @@ func (s *Step) CancelAfter(env *Env) time.Duration {
 	if s.cancel == nil {
 		return 0
 	}
-	if env.draws.rng == nil {
-		env.draws.rng = rand.New(&env.draws.pcg)
-	}
-	// As for expressions, odd multipliers keep near groups and steps apart.
-	const spread, more = 0x9e3779b97f4a7c15, 0xd1b54a32d192ed03
-	env.draws.pcg.Seed(env.Seed^uint64(env.Group+1)*spread^uint64(s.params.place+1)*more, env.Iteration) //nolint:gosec // small indexes
-	return max(s.cancel.Draw(env.draws.rng), 1)
+	return max(s.cancel.Draw(env.stream(s.params.place, forCancel)), 1)
 }
 
 // Cancels tells that the step cancels its request on purpose.
 func (s *Step) Cancels() bool { return s.cancel != nil }
+
+// ThinkTime is the pause of a session after an iteration.
+func (g *Group) ThinkTime(env *Env) time.Duration {
+	return g.Think.Draw(env.stream(placeThink, forThink))
+}
+
+// Constant is always d, which must not be negative.
+func Constant(d time.Duration) Spread {
+	out, _ := dist.Constant(d) // nothing else is an error
+	return Spread{dist: out, text: d.String()}
+}

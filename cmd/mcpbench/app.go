@@ -107,7 +107,7 @@ func newRoot(s streams) *cobra.Command {
 		return usage("%w%s\nrun '%s --help' for the flags", err, nearFlag(cmd, err), cmd.CommandPath())
 	})
 	root.AddCommand(
-		newRunCommand(s), newCheckCommand(s), newDiscoverCommand(s), newCallCommand(s), newServeCommand(s),
+		newRunCommand(s), newInitCommand(s), newCheckCommand(s), newDiscoverCommand(s), newCallCommand(s), newServeCommand(s),
 		newRecoverCommand(s), newSchemaCommand(s), newVersionCommand(s),
 	)
 	root.AddCommand(notYetCommands()...)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,31 +12,42 @@ import (
 	"mcpbench/scenarios"
 )
 
+// checkFlags are the flags of check.
+type checkFlags struct {
+	list, connect, upgrade bool
+	vars                   map[string]string
+}
+
 func newCheckCommand(s streams) *cobra.Command {
-	var list bool
-	var vars map[string]string
+	f := &checkFlags{}
 	cmd := &cobra.Command{
 		Use:   "check SCENARIO...",
 		Short: "Validate scenarios",
-		Long:  "check reads scenarios and names every fault with its place. Nothing is sent.",
+		Long: "check reads scenarios and names every fault with its place. Nothing is sent, unless\n" +
+			"--connect asks the servers for their lists, to compare the scenario with what they have.\n" +
+			"--upgrade rewrites files of an older version of the language. In GitHub Actions faults are\n" +
+			"annotations too.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := refuseNotYet(cmd.Flags()); err != nil {
-				return err
-			}
-			if list {
+			switch {
+			case f.list:
 				return listBundled(s.out)
-			}
-			if len(args) == 0 {
+			case len(args) == 0:
 				return usage("name a scenario: a file, @NAME or - for standard input")
+			case f.upgrade && f.connect:
+				return usage("--upgrade and --connect do not go together")
+			case f.upgrade:
+				return upgradeAll(s, args)
 			}
-			return checkAll(s, args, s.loadOptions(vars))
+			return interruptible(cmd.Context(), func(ctx context.Context) error { return f.checkAll(ctx, s, args) })
 		},
 		ValidArgsFunction: completeScenarios,
 	}
-	cmd.Flags().BoolVar(&list, "list", false, "list the built-in scenarios")
-	cmd.Flags().StringToStringVar(&vars, "var", nil, "scenario variable `K=V` (repeat)")
-	notYetFlag(cmd.Flags(), "connect", true)
-	notYetFlag(cmd.Flags(), "upgrade", true)
+	fs := cmd.Flags()
+	fs.BoolVar(&f.list, "list", false, "list the built-in scenarios")
+	fs.StringToStringVar(&f.vars, "var", nil, "scenario variable `K=V` (repeat)")
+	fs.BoolVar(&f.connect, "connect", false, "ask the servers what they have, and compare")
+	fs.BoolVar(&f.upgrade, "upgrade", false, "rewrite files of an older version of the language")
+	fs.Lookup("var").DefValue = "" // pflag would show an empty list
 	return cmd
 }
 
@@ -47,52 +59,121 @@ func listBundled(w io.Writer) error {
 	return printed(io.WriteString(w, b.String()))
 }
 
+// verdict is what check has to say about all files.
+type verdict struct {
+	text                        strings.Builder
+	annotate                    bool // for GitHub Actions too
+	faults, warnings, unreached int
+}
+
+func newVerdict(s streams) *verdict {
+	return &verdict{annotate: s.getenv("GITHUB_ACTIONS") == "true"}
+}
+
 // checkAll checks each scenario and prints all that is to be said about them.
-func checkAll(s streams, names []string, o scenarios.LoadOptions) error {
-	var b strings.Builder
-	faults, warnings := 0, 0
+func (f *checkFlags) checkAll(ctx context.Context, s streams, names []string) error {
+	v := newVerdict(s)
 	for _, name := range names {
-		program, err := checkOne(s, name, o)
+		sc, program, err := checkOne(s, name, s.loadOptions(f.vars))
 		if err != nil {
-			faults += printFaults(&b, err)
+			v.fault(err)
 			continue
 		}
-		for _, p := range append(program.Unsupported, program.Warnings...) {
-			fmt.Fprintf(&b, "warning: %s\n", p.String())
-			warnings++
+		v.warn(program.Unsupported)
+		v.warn(program.Warnings)
+		if !f.connect {
+			continue
+		}
+		c := compare(ctx, sc, program)
+		if len(c.faults) > 0 {
+			v.fault(c.faults)
+		}
+		v.warn(c.warnings)
+		for _, err := range c.unreached {
+			v.notReached(name, sc.Masker().Text(clean(err.Error())))
 		}
 	}
-	fmt.Fprintf(&b, "%s, %s", count(len(names), "file"), count(faults, "error"))
-	if warnings > 0 {
-		fmt.Fprintf(&b, ", %s", count(warnings, "warning"))
-	}
-	b.WriteByte('\n')
-	if _, err := io.WriteString(s.out, b.String()); err != nil {
-		return failure("print the result: %w", err)
-	}
-	if faults > 0 {
-		return &exitError{code: 2}
-	}
-	return nil
+	return v.print(s, len(names))
 }
 
-func checkOne(s streams, name string, o scenarios.LoadOptions) (*scenarios.Program, error) {
+func checkOne(s streams, name string, o scenarios.LoadOptions) (*scenarios.Scenario, *scenarios.Program, error) {
 	sc, err := s.loadScenario(name, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return sc.Compile()
+	program, err := sc.Compile()
+	return sc, program, err
 }
 
-func printFaults(b *strings.Builder, err error) int {
-	if problems, ok := errors.AsType[scenarios.Problems](err); ok {
-		for _, p := range problems {
-			fmt.Fprintln(b, p.String())
-		}
-		return len(problems)
+// print prints the verdict on n files; the error has the exit code.
+func (v *verdict) print(s streams, n int) error {
+	fmt.Fprintf(&v.text, "%s, %s", count(n, "file"), count(v.faults, "error"))
+	if v.warnings > 0 {
+		fmt.Fprintf(&v.text, ", %s", count(v.warnings, "warning"))
 	}
-	fmt.Fprintln(b, err)
-	return 1
+	if v.unreached > 0 {
+		fmt.Fprintf(&v.text, ", %s not reached", count(v.unreached, "server"))
+	}
+	v.text.WriteByte('\n')
+	if _, err := io.WriteString(s.out, v.text.String()); err != nil {
+		return failure("print the result: %w", err)
+	}
+	return v.exit()
+}
+
+func (v *verdict) fault(err error) {
+	problems, ok := errors.AsType[scenarios.Problems](err)
+	if !ok {
+		problems = scenarios.Problems{{Message: err.Error()}}
+	}
+	for _, p := range problems {
+		fmt.Fprintln(&v.text, p.String())
+		v.annotation("error", p)
+		v.faults++
+	}
+}
+
+func (v *verdict) warn(problems scenarios.Problems) {
+	for _, p := range problems {
+		fmt.Fprintf(&v.text, "warning: %s\n", p.String())
+		v.annotation("warning", p)
+		v.warnings++
+	}
+}
+
+func (v *verdict) notReached(file, reason string) {
+	p := scenarios.Problem{File: file, Message: reason}
+	fmt.Fprintln(&v.text, p.String())
+	v.annotation("error", p)
+	v.unreached++
+}
+
+// forData and forProperty escape what ends a workflow command or a part of it.
+var (
+	forData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	forProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+// annotation tells GitHub Actions of a problem, as a workflow command.
+func (v *verdict) annotation(level string, p scenarios.Problem) {
+	if !v.annotate {
+		return
+	}
+	var at []string
+	if p.File != "" {
+		at = append(at, "file="+forProperty.Replace(p.File))
+	}
+	if p.Line > 0 {
+		at = append(at, fmt.Sprintf("line=%d", p.Line))
+	}
+	if p.Column > 0 {
+		at = append(at, fmt.Sprintf("col=%d", p.Column))
+	}
+	space := ""
+	if len(at) > 0 {
+		space = " "
+	}
+	fmt.Fprintf(&v.text, "::%s%s%s::%s\n", level, space, strings.Join(at, ","), forData.Replace(p.Message))
 }
 
 func count(n int, what string) string {

@@ -93,8 +93,14 @@ func (e *execution) found(ctx, work context.Context, s *scenarios.Server, log *z
 
 // probe asks the server within ctx. The end of the session is orderly, until work ends.
 func (e *execution) probe(ctx, work context.Context, s *scenarios.Server, log *zap.Logger) (mcp.Decision, error) {
-	dialer := &dialer{server: s, seed: e.flags.seed, engine: mcp.Engine(e.flags.engine)}
-	transport, fallback, err := dialer.transport(0)
+	dialer := &dialer{server: s, seed: e.flags.seed, engine: mcp.Engine(e.flags.engine), limits: wireLimits(e.program)}
+	for i := range e.program.Groups {
+		if &e.program.Servers[e.program.Groups[i].Server] == s {
+			dialer.feeds = e.plan.Groups[i].SessionFeeds
+			break
+		}
+	}
+	transport, fallback, err := dialer.transport(ctx, 0)
 	if err != nil {
 		return mcp.Decision{}, err
 	}
@@ -102,7 +108,7 @@ func (e *execution) probe(ctx, work context.Context, s *scenarios.Server, log *z
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, &connectTimeoutError{limit})
 	defer cancel()
 	o := mcp.Options{
-		Client: mcp.Implementation{Name: "mcpbench", Version: version},
+		Client: mcp.Implementation{Name: "mcpbench", Version: version}, Limits: dialer.limits,
 		OnAnomaly: func(kind mcp.Anomaly, detail string) {
 			log.Debug("anomaly of the probe", zap.Stringer("kind", kind), zap.String("detail", detail))
 		},
@@ -139,9 +145,9 @@ func attempts(tried []mcp.Attempt, mask *scenarios.Masker) []string {
 // listed counts the requests by which sessions learnt of headers for arguments of
 // the demo target's tools.
 func (e *execution) listed() (n int64) {
-	for i := range e.params {
+	for i := range e.shared {
 		if e.program.Servers[i].Embedded {
-			n += e.params[i].Requests()
+			n += e.shared[i].params.Requests()
 		}
 	}
 	return n

@@ -22,9 +22,11 @@ type dialer struct {
 	seed      uint64
 	group     int               // index into the program's groups
 	client    *scenarios.Client // nil declares nothing
-	params    *mcp.ParamHeaders // shared by all who dial this server
-	failed    error             // why it is not known what the server speaks
-	sse       atomic.Bool       // the server was found to speak only HTTP+SSE
+	limits    mcp.Limits
+	shared    *shared          // by all who dial this server; nil: nothing is
+	feeds     *scenarios.Feeds // rows for the headers; nil: none
+	failed    error            // why it is not known what the server speaks
+	sse       atomic.Bool      // the server was found to speak only HTTP+SSE
 }
 
 // dial implements driver.Dial.
@@ -36,16 +38,25 @@ func (d *dialer) dial(ctx context.Context, slot int, o mcp.Options) (driver.Sess
 	if d.failed != nil {
 		return nil, d.failed
 	}
-	transport, fallback, err := d.transport(slot)
+	o.Version, o.Limits = mcp.Version(d.server.Protocol), d.limits
+	o.Client = mcp.Implementation{Name: "mcpbench", Version: version}
+	o.GetStream = d.getStream
+	if err := d.declare(&o, slot); err != nil {
+		return nil, err
+	}
+	if d.shared != nil && d.shared.process != nil {
+		session, err := d.shared.process.Connect(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		return session, nil
+	}
+	transport, fallback, err := d.transport(ctx, slot)
 	if err != nil {
 		return nil, err
 	}
-	o.Version = mcp.Version(d.server.Protocol)
-	o.Client = mcp.Implementation{Name: "mcpbench", Version: version}
-	o.GetStream = d.getStream
-	o.ParamHeaders = d.params
-	if err := d.declare(&o, slot); err != nil {
-		return nil, err
+	if d.shared != nil {
+		o.ParamHeaders = &d.shared.params
 	}
 	session, decision, err := mcp.Negotiate(ctx, transport, fallback, o)
 	if err != nil { // a nil *mcp.Session in the interface would not be nil
@@ -59,13 +70,16 @@ func (d *dialer) dial(ctx context.Context, slot int, o mcp.Options) (driver.Sess
 
 // transport returns the way to the server, and what may take its place when the
 // server refuses it; nil when nothing may.
-func (d *dialer) transport(slot int) (transport, fallback mcp.Transport, err error) {
+func (d *dialer) transport(ctx context.Context, slot int) (transport, fallback mcp.Transport, err error) {
 	s := d.server
 	if s.Transport == "stdio" {
-		return &mcp.Stdio{Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir}, nil, nil
+		return stdio(s), nil, nil
 	}
 	header := http.Header{}
 	env := &scenarios.Env{Seed: d.seed, Session: slot, Protocol: s.Protocol}
+	if err := d.feeds.Fill(ctx, env, uint64(slot)); err != nil { //nolint:gosec // a place in a group
+		return nil, nil, fmt.Errorf("headers of server %s: %w", s.Name, err)
+	}
 	for _, h := range s.Headers {
 		value, err := h.Value.Render(env)
 		if err != nil {
@@ -74,6 +88,9 @@ func (d *dialer) transport(slot int) (transport, fallback mcp.Transport, err err
 		header.Add(h.Name, value)
 	}
 	http := &mcp.Streamable{URL: s.URL, Header: header, Engine: d.engine}
+	if d.shared != nil {
+		http.Connections = d.shared.connections
+	}
 	sse := mcp.LegacySSE(*http)
 	switch {
 	case s.Transport == "sse" || d.sse.Load():

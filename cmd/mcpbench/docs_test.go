@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -57,6 +58,23 @@ func TestDocumentedFlags(t *testing.T) {
 	})
 	for name := range documented {
 		t.Errorf("docs/cli.md has --%s, run has not", name)
+	}
+}
+
+// TestDocumentedFlagsOfOtherCommands looks for each flag of these commands in its
+// section of docs/cli.md.
+func TestDocumentedFlagsOfOtherCommands(t *testing.T) {
+	data, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cmd := range []*cobra.Command{newInitCommand(streams{}), newCheckCommand(streams{})} {
+		text := section(t, string(data), "\n## `"+cmd.Name()+"`\n", "\n## ")
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != "help" && !strings.Contains(text, "--"+f.Name) && !strings.Contains(text, "`-"+f.Shorthand+"`") {
+				t.Errorf("--%s is not in the section on %s", f.Name, cmd.Name())
+			}
+		})
 	}
 }
 

@@ -75,7 +75,7 @@ func loadText(g *scenarios.Group) string {
 		fmt.Fprintf(&b, "%s arrivals at %g/s on at most %s", g.Process, g.Rate, count(g.Sessions, "session"))
 	} else {
 		b.WriteString(count(g.Sessions, "session"))
-		if g.Think > 0 {
+		if !g.Think.IsZero() {
 			fmt.Fprintf(&b, " thinking %v", g.Think)
 		}
 	}

@@ -16,7 +16,6 @@ import (
 
 	"mcpbench/driver"
 	"mcpbench/internal/target"
-	"mcpbench/mcp"
 	"mcpbench/metrics"
 	"mcpbench/output"
 	"mcpbench/scenarios"
@@ -44,9 +43,9 @@ type execution struct {
 	file      *output.RunFile
 	signal    *signals
 	dialers   []*dialer // of the groups
-	params    []mcp.ParamHeaders
-	asked     int64   // requests that found out what the demo target speaks
-	throttled float64 // share of the seconds with cgroup throttling
+	shared    []shared  // of the servers
+	asked     int64     // requests that found out what the demo target speaks
+	throttled float64   // share of the seconds with cgroup throttling
 }
 
 // closeTime bounds the orderly end of all sessions after the results are safe.
@@ -97,38 +96,7 @@ func (e *execution) measure(ctx context.Context, screen *screen) error {
 		}
 	}
 	e.throttled = screen.throttle.share()
-	return e.report(errors.Join(err, e.closeLogs()), counted)
-}
-
-// watch has what goes on beside the results kept: the frames of --frames, and
-// what stdio servers print on stderr.
-func (e *execution) watch() {
-	mask := e.scenario.Masker()
-	stdio := make([]string, len(e.program.Servers))
-	for i := range stdio {
-		if s := &e.program.Servers[i]; s.Transport == "stdio" {
-			stdio[i] = s.Name
-		}
-	}
-	e.logs = e.folder.NewServerLogs(stdio, mask)
-	e.plan.Watch = func(group int, session uint32, o *mcp.Options) {
-		server := e.program.Groups[group].Server
-		if l := e.logs[server]; l != nil {
-			o.Stderr = l.Session(session)
-		}
-		e.frames.watch(e.program.Servers[server].Name, session, o)
-	}
-}
-
-// closeLogs closes what was kept beside the results. The sessions are closed.
-func (e *execution) closeLogs() error {
-	err := e.frames.close()
-	for _, l := range e.logs {
-		if l != nil {
-			err = errors.Join(err, l.Close())
-		}
-	}
-	return err
+	return e.report(errors.Join(err, e.closeLogs(), e.closeFeeds()), counted)
 }
 
 // recordNothing ends a collector that never got a run, so that there is a
@@ -157,19 +125,12 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	if e.embedded, err = startEmbedded(ctx, p); err != nil {
 		return err
 	}
-	e.params = make([]mcp.ParamHeaders, len(p.Servers))
-	e.plan, err = driver.NewPlan(p, e.flags.seed, func(group int) driver.Dial {
-		d := &dialer{
-			server: &p.Servers[p.Groups[group].Server], seed: e.flags.seed,
-			getStream: e.flags.getStream == "always" || e.flags.getStream == "auto" && p.NeedsStream(group),
-			group:     group, client: &p.Client,
-			engine: mcp.Engine(e.flags.engine),
-			params: &e.params[p.Groups[group].Server],
-		}
-		e.dialers = append(e.dialers, d)
-		return d.dial
-	})
+	e.share()
+	e.plan, err = driver.NewPlan(p, e.flags.seed, e.dialerOf)
 	if err != nil {
+		return err
+	}
+	if err := e.openFeeds(ctx); err != nil {
 		return err
 	}
 	e.watch()
@@ -244,6 +205,34 @@ func (e *execution) newRunFile() *output.RunFile {
 		f.Thresholds = append(f.Thresholds, metrics.ThresholdResult{Expr: t.Expr})
 	}
 	return f
+}
+
+// openFeeds opens the sources of rows.
+func (e *execution) openFeeds(ctx context.Context) error {
+	for i := range e.plan.Groups {
+		g := &e.plan.Groups[i]
+		g.AllowWrites = e.flags.writes
+		var err error
+		if g.Feeds, err = e.program.OpenFeeds(ctx, i, e.flags.seed, false); err != nil {
+			return err
+		}
+		if g.SessionFeeds, err = e.program.OpenFeeds(ctx, i, e.flags.seed, true); err != nil {
+			return err
+		}
+		e.dialers[i].feeds = g.SessionFeeds
+	}
+	return nil
+}
+
+// closeFeeds releases them. No iteration runs any more.
+func (e *execution) closeFeeds() error {
+	var errs []error
+	if e.plan != nil {
+		for i := range e.plan.Groups {
+			errs = append(errs, e.plan.Groups[i].Feeds.Close(), e.plan.Groups[i].SessionFeeds.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // closeSessions ends the sessions within a bound. After a second signal they
@@ -337,7 +326,7 @@ func (e *execution) textOptions(s *metrics.Summary, counted *target.Stats) outpu
 		// What went to other servers cannot be told apart in our count.
 		onlyDemo := !slices.ContainsFunc(e.program.Groups, func(g scenarios.Group) bool { return !e.program.Servers[g.Server].Embedded })
 		if onlyDemo && e.program.RowIsRequest() {
-			o.Hints = append(o.Hints, targetHint(*counted, e.collector.Snapshot(), s.Sessions.Opened+e.asked+e.listed()))
+			o.Hints = append(o.Hints, targetHint(*counted, e.collector.Snapshot(), e.openings(s.Sessions.Opened)+e.asked+e.listed()))
 		}
 		if s.ExitCode == 0 && e.scenario.Name() == "quickstart" {
 			o.Hints = append(o.Hints,

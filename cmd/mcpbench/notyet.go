@@ -15,7 +15,7 @@ const notYetAnnotation = "mcpbench_not_supported_yet"
 func notYetCommands() []*cobra.Command {
 	var out []*cobra.Command
 	for _, name := range []string{
-		"init", "report", "compare", "query", "merge", "record", "agent", "annotate",
+		"report", "compare", "query", "merge", "record", "agent", "annotate",
 	} {
 		out = append(out, &cobra.Command{
 			Use: name, Hidden: true, DisableFlagParsing: true,

@@ -91,7 +91,7 @@ func (a *aim) open(ctx context.Context, t *targetFlags, d *dialer, o mcp.Options
 		return nil, failure("%w", err)
 	}
 	d.server = a.server
-	transport, fallback, err := d.transport(0)
+	transport, fallback, err := d.transport(ctx, 0)
 	if err != nil {
 		return nil, usage("%w", errors.Join(err, target.discard()))
 	}
@@ -184,6 +184,14 @@ type tool struct {
 		Destructive *bool `json:"destructiveHint,omitempty"`
 		Idempotent  *bool `json:"idempotentHint,omitempty"`
 	} `json:"annotations,omitempty"`
+	Execution struct {
+		TaskSupport string `json:"taskSupport,omitempty"` // 2025-11-25
+	} `json:"execution,omitzero"`
+}
+
+// readOnly tells that the tool is marked so.
+func (t *tool) readOnly() bool {
+	return t.Annotations != nil && t.Annotations.ReadOnly != nil && *t.Annotations.ReadOnly
 }
 
 // hints are the tool's annotations in words.

@@ -215,7 +215,7 @@ func (f *runFlags) overrides(cmd *cobra.Command, s streams) (scenarios.Overrides
 	o := scenarios.Overrides{
 		URL: f.urls, Command: f.command, ConfigFile: f.mcpConfig, ConfigServer: f.server,
 		Rate: f.rate, Iterations: f.iterations, Protocol: f.protocol, Transport: f.transport,
-		Thresholds: f.thresholds, Tags: f.tags, From: map[string]string{},
+		Thresholds: f.thresholds, Tags: f.tags, Only: f.only, From: map[string]string{},
 	}
 	fs := cmd.Flags()
 	changed := func(name string) bool {

@@ -107,6 +107,8 @@ type runFlags struct {
 	vars       map[string]string
 	seed       uint64
 	tags       map[string]string
+	only       []string
+	writes     bool
 	dryRun     bool
 	frames     string
 	frameLog   *frameLog // of frames, once it is open; nil: none
@@ -147,6 +149,8 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.noColor, "no-color", false, "no colours (also NO_COLOR)")
 	fs.StringToStringVar(&f.vars, "var", nil, "scenario variable `K=V` (repeat)")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
+	fs.BoolVar(&f.writes, "allow-writes", false, "let generate choose tools that are not hinted read-only")
+	fs.StringArrayVar(&f.only, "only", nil, "run only the `GROUP` of the scenario (repeat)")
 	fs.StringToStringVar(&f.tags, "tag", nil, "label `K=V` kept with the results (repeat)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and one rendered request of each step; nothing is sent")
 	fs.StringVar(&f.frames, "frames", "", "log what goes over the wire to `FILE`: JSON lines, secrets hidden, at most 64 MiB")
@@ -159,11 +163,11 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 		fs.Lookup(name).DefValue = "" // pflag would show an empty list
 	}
 	for _, name := range []string{
-		"source-ip", "report", "prometheus", "only", "agents", "bus", "shard", "start-at",
+		"source-ip", "report", "prometheus", "agents", "bus", "shard", "start-at",
 	} {
 		notYetFlag(fs, name, false)
 	}
-	for _, name := range []string{"calibrate", "allow-writes", "otel", "distributed"} {
+	for _, name := range []string{"calibrate", "otel", "distributed"} {
 		notYetFlag(fs, name, true)
 	}
 	notYetFlag(fs, "dashboard", false)

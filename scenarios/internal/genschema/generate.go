@@ -58,7 +58,8 @@ func generate(source string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// finish allows x- keys and, wherever a value is not free text, a variable.
+// finish allows x- keys and, wherever a value is not free text, a variable. What
+// a map with a use lacks, another file may have.
 func finish(s *jsonschema.Schema) {
 	if s.Properties == nil {
 		return
@@ -67,6 +68,10 @@ func finish(s *jsonschema.Schema) {
 	if len(s.Required) == 0 && s.Type == "object" {
 		s.Type = ""
 		s.Extras = map[string]any{"type": []string{"object", "null"}}
+	}
+	if _, uses := s.Properties.Get("use"); uses && len(s.Required) > 0 {
+		s.AnyOf = []*jsonschema.Schema{{Required: []string{"use"}}, {Required: s.Required}}
+		s.Required = nil
 	}
 	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
 		v := p.Value
@@ -105,6 +110,16 @@ var (
 	rate = &jsonschema.Schema{
 		Type: "string", Pattern: `^[0-9]*\.?[0-9]+ */ *(s|m|min|h)$|\$\{`, Examples: []any{"200/s", "30/m"},
 	}
+	size = &jsonschema.Schema{
+		Type: "string", Pattern: `^[0-9]+(\.[0-9]+)?([KMG]iB|kB|MB|GB)$|\$\{`, Examples: []any{"8MiB", "64kB"},
+	}
+	keep = &jsonschema.Schema{
+		Type: "string", Pattern: `^ *keep-(head|tail):[0-9.]+[A-Za-z]+( +keep-(head|tail):[0-9.]+[A-Za-z]+)? *$|\$\{`,
+		Examples: []any{"keep-tail:64KiB", "keep-head:64KiB keep-tail:1MiB"},
+	}
+	connections = &jsonschema.Schema{
+		Type: "string", Pattern: `^(per-session|shared:[1-9][0-9]*)$|\$\{`, Examples: []any{"per-session", "shared:8"},
+	}
 )
 
 func union(types ...string) *jsonschema.Schema {
@@ -113,6 +128,10 @@ func union(types ...string) *jsonschema.Schema {
 
 func whole(minimum string) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "integer", Minimum: json.Number(minimum)}
+}
+
+func number(maximum string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "number", Minimum: "0", Maximum: json.Number(maximum)}
 }
 
 // object is a map with the given members, in pairs of name and schema.
@@ -159,22 +178,49 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 		return either(whole("1"), variable, object("", "count", either(whole("1"), variable), "stages", anything()))
 	case reflect.TypeFor[grammar.Iterations]():
 		return either(whole("1"), variable, object("each", "each", anything()))
-	case reflect.TypeFor[grammar.Think]():
-		later := []any{"constant", duration}
-		for _, name := range []string{"uniform", "exponential", "normal", "lognormal", "pareto", "empirical", "max"} {
-			later = append(later, name, anything())
-		}
-		return either(duration, object("", later...))
+	case reflect.TypeFor[grammar.Task]():
+		return object("", "poll", &jsonschema.Schema{Type: "string", Enum: []any{"server", "fixed"}}, "every", duration, "timeout", duration)
+	case reflect.TypeFor[grammar.Names]():
+		return either(text, &jsonschema.Schema{Type: "array", Items: text})
+	case reflect.TypeFor[grammar.Files]():
+		return either(text, &jsonschema.Schema{Type: "array", Items: text})
+	case reflect.TypeFor[grammar.Call]():
+		return either(text, object("name", "name", text, "args", &jsonschema.Schema{Type: "object"}))
+	case reflect.TypeFor[grammar.Save]():
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: anything()}
+	case reflect.TypeFor[grammar.Share]():
+		return either(number("1"), variable)
+	case reflect.TypeFor[grammar.Weight]():
+		return either(number("1e9"), variable)
 	case reflect.TypeFor[grammar.Spread]():
-		two := uint64(2)
-		pair := &jsonschema.Schema{Type: "array", Items: clone(duration), MinItems: &two, MaxItems: &two}
-		members := []any{"constant", duration, "uniform", pair, "exponential", duration, "max", duration}
-		for _, name := range []string{"normal", "lognormal", "pareto", "empirical"} {
-			members = append(members, name, anything())
-		}
-		return either(duration, object("", members...))
+		return spread()
+	case reflect.TypeFor[grammar.Size]():
+		return clone(size)
+	case reflect.TypeFor[grammar.Keep]():
+		return clone(keep)
+	case reflect.TypeFor[grammar.Connections]():
+		return clone(connections)
+	case reflect.TypeFor[grammar.HTTPVersion]():
+		return clone(scalar)
 	}
 	return nil
+}
+
+// spread is a duration or a distribution of them.
+func spread() *jsonschema.Schema {
+	two := uint64(2)
+	pair := &jsonschema.Schema{Type: "array", Items: clone(duration), MinItems: &two, MaxItems: &two}
+	percentiles := &jsonschema.Schema{
+		Type: "object", MinProperties: &two, MaxProperties: &two, AdditionalProperties: jsonschema.FalseSchema,
+		PatternProperties: map[string]*jsonschema.Schema{`^p[0-9]+(\.[0-9]+)?$`: clone(duration)},
+	}
+	return either(duration, object("",
+		"constant", duration, "uniform", pair, "exponential", duration,
+		"normal", object("mean", "mean", duration, "sd", duration), "lognormal", percentiles,
+		"pareto", object("scale", "scale", duration, "shape", number("1e9")),
+		"empirical", object("file", "file", text, "column", text),
+		"min", duration, "max", duration,
+	))
 }
 
 func clone(s *jsonschema.Schema) *jsonschema.Schema {

@@ -3,6 +3,8 @@ package grammar
 // Client says what the simulated client declares and how it answers the server.
 type Client struct {
 	Place
+	// Use takes over a map of another file: FILE#PATH. What is written here wins.
+	Use Text `json:"use"`
 	// Capabilities that the client declares; a server may ask for these only.
 	Capabilities Capabilities `json:"capabilities"`
 	// Answers to what the server asks of the client.

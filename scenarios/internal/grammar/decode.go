@@ -119,7 +119,7 @@ func (d *decoder) reflected(n *syntax.Node, path string, v reflect.Value, f fiel
 func (d *decoder) bounded(n *syntax.Node, path string, f field) int64 {
 	v := d.integer(n, path, f.minimum)
 	if f.name == "version" && v > f.maximum {
-		d.fault(n, path, "version %d is not known; this mcpbench reads version: 1", v)
+		d.fault(n, path, "version %d is newer than this mcpbench, which reads version: %d; install a newer mcpbench", v, f.maximum)
 		return v
 	}
 	if f.maximum > 0 && v > f.maximum {

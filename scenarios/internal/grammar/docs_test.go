@@ -24,7 +24,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	walk(reflect.TypeFor[grammar.File](), seen, func(typ reflect.Type, f reflect.StructField, key string) {
 		where, text := "delivered", delivered
-		if f.Type == reflect.TypeFor[grammar.Later]() {
+		if f.Type == reflect.TypeFor[grammar.Later]() || f.Type == reflect.TypeFor[*grammar.Task]() {
 			where, text = "later", later
 		}
 		if !strings.Contains(text, "`"+key+"`") && !strings.Contains(text, key+":") && !strings.Contains(text, key+"}") && !strings.Contains(text, "{"+key) {

@@ -51,6 +51,12 @@ type Values struct {
 	Node *syntax.Node
 }
 
+// Files are names of files; the keys that have them are resolved before the file
+// is decoded.
+type Files struct{}
+
+func (*Files) decode(*decoder, *syntax.Node, string) {}
+
 // Threshold is a threshold's text with where it stands.
 type Threshold struct {
 	Node *syntax.Node // of the text
@@ -59,9 +65,6 @@ type Threshold struct {
 
 // Warmup is a duration, written also as {duration: D}.
 type Warmup Duration
-
-// Think is a pause: a duration, written also as {constant: D}.
-type Think Duration
 
 // Sessions is a number, written also as {count: N}.
 type Sessions struct {
@@ -210,29 +213,6 @@ func (v *Warmup) decode(d *decoder, n *syntax.Node, path string) {
 	}
 	d.value(n, path, &long)
 	*v = Warmup(long.Duration)
-}
-
-func (v *Think) decode(d *decoder, n *syntax.Node, path string) {
-	if n.Kind != syntax.Map {
-		(*Duration)(v).decode(d, n, path)
-		return
-	}
-	var long struct {
-		Place
-		Constant    Duration `json:"constant"`
-		Uniform     Later    `json:"uniform"`
-		Exponential Later    `json:"exponential"`
-		Normal      Later    `json:"normal"`
-		Lognormal   Later    `json:"lognormal"`
-		Pareto      Later    `json:"pareto"`
-		Empirical   Later    `json:"empirical"`
-		Max         Later    `json:"max"`
-	}
-	d.value(n, path, &long)
-	if len(n.Pairs) == 0 {
-		d.fault(n, path, "wants a duration, e.g. 100ms, or a distribution")
-	}
-	*v = Think(long.Constant)
 }
 
 func (v *Sessions) decode(d *decoder, n *syntax.Node, path string) {

@@ -3,14 +3,16 @@ package grammar
 // Flow is a list of steps that one iteration runs in order.
 type Flow struct {
 	Place
+	// Use takes over a map of another file: FILE#PATH. What is written here wins.
+	Use Text `json:"use"`
 	// Steps of one iteration.
 	Steps []*Step `json:"steps" jsonschema:"required"`
 	// Before runs once when a session was opened, before its first iteration.
 	Before []*Step `json:"before"`
 	// After runs once before a session is closed.
 	After []*Step `json:"after"`
-	// OnError says what a failed step does to its iteration.
-	OnError Later `json:"on_error"`
+	// OnError says what a failed step of the flow does to its iteration. Default: that of the group.
+	OnError string `json:"on_error" jsonschema:"enum=next_iteration,enum=continue,enum=end_session"`
 }
 
 // Step is one operation with its settings. It has exactly one key that names
@@ -70,35 +72,36 @@ type Step struct {
 	// Connect stands for the opening of the session, first in before.
 	Connect *Empty `json:"connect" bench:"op"`
 
-	// Disconnect ends the session.
-	Disconnect Later `json:"disconnect" bench:"op"`
+	// Disconnect closes the session in order; the next step that needs one opens another.
+	Disconnect *Empty `json:"disconnect" bench:"op"`
 	// Generate calls a tool with arguments made from its input schema.
-	Generate Later `json:"generate" bench:"op"`
+	Generate *Generate `json:"generate" bench:"op"`
 	// ThinkStep pauses.
-	ThinkStep Later `json:"think" bench:"op"`
+	ThinkStep *Spread `json:"think" bench:"op"`
 	// Random runs one of several lists of steps, by weight.
-	Random Later `json:"random" bench:"op"`
-	// Parallel runs several requests at once on one session.
-	Parallel Later `json:"parallel" bench:"op"`
-	// Repeat runs steps several times.
-	Repeat Later `json:"repeat" bench:"op"`
-	// FlowStep runs the steps of another flow.
-	FlowStep Later `json:"flow" bench:"op"`
+	Random []*Branch `json:"random" bench:"op"`
+	// Parallel performs its steps at the same time on one session and goes on when all have ended.
+	Parallel []*Step `json:"parallel" bench:"op"`
+	// Repeat performs steps several times.
+	Repeat *Repeat `json:"repeat" bench:"op"`
+	// FlowStep performs the steps of another flow.
+	FlowStep *Call `json:"flow" bench:"op"`
 
-	// When runs the step only if the expression holds.
-	When Later `json:"when"`
-	// Save keeps values of the answer for later steps.
-	Save Later `json:"save"`
+	// When performs the step only if the expression holds.
+	When Expr `json:"when"`
+	// Save keeps values of the answer, by name, for later steps of the iteration: saved.NAME.
+	Save Save `json:"save"`
+	// OnError says what happens to the iteration when the step fails. Default: that of the flow.
+	OnError string `json:"on_error" jsonschema:"enum=next_iteration,enum=continue,enum=end_session"`
+	// Sample is the share of iterations that perform the step, from 0 to 1.
+	Sample *Share `json:"sample" jsonschema:"default=1"`
+
 	// Expect decides the outcome by the answer.
-	Expect Later `json:"expect"`
-	// OnError says what a failed step does to its iteration.
-	OnError Later `json:"on_error"`
+	Expect *Expect `json:"expect"`
 	// Task runs the call as a task.
-	Task Later `json:"task"`
+	Task *Task `json:"task"`
 	// Tags are kept with each request of the step.
-	Tags Later `json:"tags"`
-	// Sample is the share of iterations that run the step.
-	Sample Later `json:"sample"`
+	Tags map[string]Text `json:"tags"`
 	// Retry sends the request again when it failed.
 	Retry Later `json:"retry"`
 }

@@ -31,7 +31,7 @@ type File struct {
 	// Client says what the simulated client declares and how it answers the server.
 	Client Client `json:"client"`
 	// Data names the files that feed rows into expressions.
-	Data Later `json:"data"`
+	Data map[string]*Feeder `json:"data"`
 	// Vars are constants for expressions: vars.NAME. The --var flag replaces one.
 	Vars map[string]Value `json:"vars"`
 	// Limits bound what one request may take.
@@ -44,15 +44,15 @@ type File struct {
 	Thresholds []Threshold `json:"thresholds"`
 	// Output says where and what to write.
 	Output Output `json:"output"`
-	// Use takes parts from other files.
-	Use Later `json:"use"`
-	// OnError says what a failed step does to its iteration.
-	OnError Later `json:"on_error"`
+	// Use takes over what other files have: FILE or a list of files. What is written here wins.
+	Use Files `json:"use"`
 }
 
 // Server is one server under test: url, command, from or embedded says which.
 type Server struct {
 	Place
+	// Use takes over a map of another file: FILE#PATH. What is written here wins.
+	Use Text `json:"use"`
 	// Transport follows from url or command when it is left out or auto. With a url
 	// that is Streamable HTTP, or HTTP+SSE (sse) when the server refuses the former.
 	Transport string `json:"transport" jsonschema:"enum=auto,enum=http,enum=stdio,enum=sse"`
@@ -82,15 +82,16 @@ type Server struct {
 	// TLS gives certificates.
 	TLS Later `json:"tls"`
 	// HTTP tunes the connections.
-	HTTP Later `json:"http"`
-	// Connections says how sessions share connections.
-	Connections Later `json:"connections"`
+	HTTP HTTP `json:"http"`
+	// Connections says how sessions share HTTP connections: each has its own, or all
+	// together have at most N with shared:N.
+	Connections Connections `json:"connections" jsonschema:"default=per-session"`
 	// Metrics names the process whose CPU and memory to watch.
 	Metrics Later `json:"metrics"`
-	// Per says whether each session has a process of its own.
-	Per Later `json:"per"`
+	// Per says whether each session has a process of its own, or all share one.
+	Per string `json:"per" jsonschema:"enum=session,enum=shared,default=session"`
 	// OnSessionLoss says what follows the loss of a session.
-	OnSessionLoss Later `json:"on_session_loss"`
+	OnSessionLoss string `json:"on_session_loss" jsonschema:"enum=reopen,enum=end_session,enum=abort,default=reopen"`
 }
 
 // From names a server in an editor's configuration file.
@@ -105,19 +106,25 @@ type From struct {
 // Limits bound what one request may take.
 type Limits struct {
 	Place
+	// Use takes over a map of another file: FILE#PATH. What is written here wins.
+	Use Text `json:"use"`
 	// RequestTimeout is the longest a request may take from the send to the full answer.
 	RequestTimeout Duration `json:"request_timeout" jsonschema:"default=30s"`
 	// ConnectTimeout is the longest that dialling with the handshake may take.
 	ConnectTimeout Duration `json:"connect_timeout" jsonschema:"default=10s"`
-	// ResponseBytes is the largest answer that is read.
-	ResponseBytes Later `json:"response_bytes"`
-	// Stderr says how much of a child's stderr is kept.
-	Stderr Later `json:"stderr"`
+	// ResponseBytes is the largest message that is read: an answer, an event, a line.
+	ResponseBytes Size `json:"response_bytes" jsonschema:"default=16MiB"`
+	// HeaderBytes is the largest header of an HTTP response that is read.
+	HeaderBytes Size `json:"header_bytes" jsonschema:"default=1MiB"`
+	// Stderr says how much of what a server's processes print on stderr is kept.
+	Stderr Keep `json:"stderr" jsonschema:"default=keep-head:2MiB keep-tail:2MiB"`
 }
 
 // Load says how often the flows run.
 type Load struct {
 	Place
+	// Use takes over a map of another file: FILE#PATH. What is written here wins.
+	Use Text `json:"use"`
 	// Warmup comes before the measured time; its requests are recorded, marked and left out of results.
 	Warmup Warmup `json:"warmup" jsonschema:"default=0s"`
 	// Grace is the time that open requests have to end after the stop.
@@ -129,6 +136,8 @@ type Load struct {
 // Group is load that runs one flow: closed with sessions, open with arrivals.
 type Group struct {
 	Place
+	// Use takes over a map of another file: FILE#PATH. What is written here wins.
+	Use Text `json:"use"`
 	// Server by name; may be left out when there is only one.
 	Server string `json:"server"`
 	// Flow by name; may be left out when there is only one.
@@ -138,7 +147,7 @@ type Group struct {
 	// SessionLife ends and renews sessions.
 	SessionLife Later `json:"session_life"`
 	// Think is the pause of a session between two iterations.
-	Think Think `json:"think" jsonschema:"default=0s"`
+	Think Spread `json:"think" jsonschema:"default=0s"`
 	// InFlight is how many requests one session may have in flight.
 	InFlight int `json:"in_flight" jsonschema:"minimum=1,default=1"`
 	// Arrivals of an open load: iterations start at their own times.
@@ -154,7 +163,7 @@ type Group struct {
 	// Iterations of all sessions together. With a duration too, what is reached first ends the group.
 	Iterations Iterations `json:"iterations"`
 	// OnError says what a failed step does to its iteration.
-	OnError Later `json:"on_error"`
+	OnError string `json:"on_error" jsonschema:"enum=next_iteration,enum=continue,enum=end_session,default=next_iteration"`
 	// Pace replays the pauses of a recorded scenario.
 	Pace Later `json:"pace"`
 }
@@ -173,6 +182,8 @@ type Arrivals struct {
 // Output says where and what to write.
 type Output struct {
 	Place
+	// Use takes over a map of another file: FILE#PATH. What is written here wins.
+	Use Text `json:"use"`
 	// Dir gets one folder for each run.
 	Dir string `json:"dir" jsonschema:"default=results"`
 	// Requests says what is kept of each request.

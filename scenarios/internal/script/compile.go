@@ -4,13 +4,16 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm"
+	"github.com/theory/jsonpath"
 )
 
 // Error is a fault of an expression's text.
@@ -30,17 +33,27 @@ type Expression struct {
 	constant   any
 	isConstant bool
 	uses       []string // variables and functions that the value depends on
+	refs       []Ref
 }
 
 // Compiler compiles the expressions of one scenario.
 type Compiler struct {
-	vars    map[string]any
-	options []expr.Option
+	// Secrets are the values of the environment that went into expressions.
+	Secrets []string
+
+	vars     map[string]any
+	lookup   func(string) (string, bool)
+	options  []expr.Option
+	patterns kept[*regexp.Regexp]
+	paths    kept[*jsonpath.Path]
 }
 
-// NewCompiler returns a compiler that knows the scenario's vars.
-func NewCompiler(vars map[string]any) *Compiler {
-	return &Compiler{vars: vars, options: guards()}
+// NewCompiler returns a compiler that knows the scenario's vars and looks up the
+// variables of the environment; lookup may be nil.
+func NewCompiler(vars map[string]any, lookup func(string) (string, bool)) *Compiler {
+	c := &Compiler{vars: vars, lookup: lookup}
+	c.options = append(guards(), c.functions()...)
+	return c
 }
 
 // Check compiles a check on results of the given shape.
@@ -51,6 +64,16 @@ func (c *Compiler) Check(source string, s *Shape) (*Expression, error) {
 	}
 	e.isConstant = false // even a constant check counts as evaluated
 	return e, nil
+}
+
+// Save compiles an expression whose value of a result of the given shape is kept.
+func (c *Compiler) Save(source string, s *Shape) (*Expression, error) {
+	return c.compile(source, s.env())
+}
+
+// Condition compiles what is decided before a step: when, while.
+func (c *Compiler) Condition(source string) (*Expression, error) {
+	return c.compile(source, &valueEnv{}, expr.AsBool())
 }
 
 // Value compiles the inside of a ${{ }} of a step.
@@ -67,17 +90,17 @@ func (c *Compiler) compile(source string, env any, more ...expr.Option) (*Expres
 	if len(source) > maxSource {
 		return nil, &Error{Message: fmt.Sprintf("the expression has %d bytes; %d are the most", len(source), maxSource)}
 	}
-	constants := &constants{vars: c.vars, source: source}
-	options := slices.Concat([]expr.Option{expr.Env(env), expr.Patch(constants)}, c.options, more)
+	constants, known := &constants{vars: c.vars, source: source}, &known{c: c, source: source}
+	options := slices.Concat([]expr.Option{expr.Env(env), expr.Patch(constants), expr.Patch(known)}, c.options, more)
 	program, err := expr.Compile(source, options...)
-	if constants.err != nil {
-		return nil, constants.err
+	if fault := cmp.Or(constants.err, known.err); fault != nil {
+		return nil, fault
 	}
 	if err != nil {
 		return nil, explain(source, err, env, c.vars)
 	}
 	found := identifiers(program.Node())
-	out := &Expression{source: source, program: program, uses: found}
+	out := &Expression{source: source, program: program, uses: found, refs: references(program.Node(), source)}
 	if len(found) == 0 {
 		out.constant, err = expr.Run(program, env)
 		if err != nil {
@@ -93,6 +116,9 @@ func (e *Expression) Source() string { return e.source }
 
 // Uses tells that the value depends on the variable or function of that name.
 func (e *Expression) Uses(name string) bool { return slices.Contains(e.uses, name) }
+
+// Refs are the names of the scenario's own that the expression reads.
+func (e *Expression) Refs() []Ref { return e.refs }
 
 // ResultKind is the kind of value the expression gives; reflect.Interface when
 // that is known only at run time.
@@ -176,7 +202,14 @@ func identifiers(root ast.Node) []string {
 type finder []string
 
 func (f *finder) Visit(node *ast.Node) {
-	if n, ok := (*node).(*ast.IdentifierNode); ok && n.Value != "__join" && n.Value != "__add" {
-		*f = append(*f, n.Value)
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		if n.Value != "__join" && n.Value != "__add" {
+			*f = append(*f, n.Value)
+		}
+	case *ast.BuiltinNode:
+		if n.Name == "now" { // the one builtin whose value is not the same each time
+			*f = append(*f, n.Name)
+		}
 	}
 }

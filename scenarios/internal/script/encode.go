@@ -46,6 +46,8 @@ func appendValue(dst []byte, v any) ([]byte, error) {
 		}
 	case time.Duration:
 		return AppendQuoted(dst, v.String()), nil
+	case time.Time:
+		return AppendQuoted(dst, v.Format(time.RFC3339Nano)), nil
 	}
 	encoded, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
@@ -65,6 +67,8 @@ func appendText(dst []byte, v any) ([]byte, error) {
 		return fmt.Append(dst, v), nil
 	case float64:
 		return appendValue(dst, v)
+	case time.Time:
+		return v.AppendFormat(dst, time.RFC3339Nano), nil
 	}
 	return dst, fmt.Errorf("%s cannot stand inside a text", typeName(v))
 }

@@ -27,7 +27,11 @@ func explain(source string, err error, env any, vars map[string]any) *Error {
 	if !errors.As(err, &at) {
 		message := err.Error()
 		if got, found := strings.CutPrefix(message, "expected bool, but got "); found {
-			message = "a check must be true or false; this is " + plainType(got)
+			what := "a check"
+			if _, before := env.(*valueEnv); before {
+				what = "a condition"
+			}
+			message = what + " must be true or false; this is " + plainType(got)
 		}
 		return &Error{Message: plainType(message)}
 	}
@@ -37,9 +41,6 @@ func explain(source string, err error, env any, vars map[string]any) *Error {
 		return &Error{Offset: offset, Message: noField(source, offset, m[2], fieldsNamed(m[1], env, vars))}
 	}
 	if m := nameFault.FindStringSubmatch(message); m != nil {
-		if m[1] == "data" || m[1] == "saved" {
-			return &Error{Offset: offset, NotYet: m[1], Message: "not supported yet: " + m[1]}
-		}
 		return &Error{Offset: offset, Message: fmt.Sprintf("unknown name %q%s", m[1], nearest.DidYouMean(m[1], topNames(env)))}
 	}
 	if strings.HasPrefix(message, "unexpected token EOF") {
@@ -142,5 +143,5 @@ func names(t reflect.Type) []string {
 // functions that every expression has.
 func topNames(env any) []string {
 	return slices.Concat(names(reflect.TypeOf(env).Elem()),
-		[]string{"len", "all", "any", "none", "one", "filter", "map", "count", "duration", "string", "int", "float", "fromJSON", "toJSON", "split", "trim", "lower", "upper"})
+		[]string{"now", "env", "base64", "sha256", "jsonpath", "capture", "len", "all", "any", "none", "one", "filter", "map", "count", "duration", "string", "int", "float", "fromJSON", "toJSON", "split", "trim", "lower", "upper"})
 }

@@ -14,6 +14,13 @@ type Inputs struct {
 	Iteration uint64
 	Protocol  string
 	Vars      map[string]any
+	Saved     map[string]any // by name
+	Args      map[string]any // of the call of the flow that the step belongs to
+	Data      map[string]any // the rows of the feeders, by their names
+	Repeat    int            // turn of the innermost repeat, from 0
+	// Salt keeps apart the random values of a step that an iteration performs
+	// several times.
+	Salt uint64
 }
 
 // Session is the variable session.
@@ -26,12 +33,21 @@ type Iteration struct {
 	Index int `expr:"index"`
 }
 
+// Loop is the variable loop: the turn of the innermost repeat.
+type Loop struct {
+	Index int `expr:"index"`
+}
+
 // valueEnv holds the variables and functions of ${{ }} in a step.
 type valueEnv struct {
 	Vars      map[string]any              `expr:"vars"`
 	Session   Session                     `expr:"session"`
 	Iteration Iteration                   `expr:"iteration"`
 	Protocol  string                      `expr:"protocol"`
+	Saved     map[string]any              `expr:"saved"`
+	Args      map[string]any              `expr:"args"`
+	Data      map[string]any              `expr:"data"`
+	Loop      Loop                        `expr:"loop"`
 	RandInt   func(int, int) (int, error) `expr:"randInt"`
 	RandFloat func() float64              `expr:"randFloat"`
 	Pick      func([]any) (any, error)    `expr:"pick"`
@@ -44,6 +60,7 @@ type valueEnv struct {
 type headerEnv struct {
 	Vars    map[string]any            `expr:"vars"`
 	Session Session                   `expr:"session"`
+	Data    map[string]any            `expr:"data"`
 	Turn    func(...any) (any, error) `expr:"__turn"`
 }
 
@@ -61,7 +78,7 @@ func (d *draws) seed(in Inputs) {
 	// An odd multiplier keeps streams of near groups and steps apart; PCG mixes
 	// the rest.
 	const spread = 0x9e3779b97f4a7c15
-	d.pcg.Seed(in.Seed^uint64(in.Group+1)*spread^uint64(in.Step+1)<<32, in.Iteration) //nolint:gosec // small indexes
+	d.pcg.Seed(in.Seed^uint64(in.Group+1)*spread^uint64(in.Step+1)<<32^in.Salt, in.Iteration) //nolint:gosec // small indexes
 }
 
 func (d *draws) integer(low, high int) (int, error) {

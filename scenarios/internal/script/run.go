@@ -60,6 +60,23 @@ func (r *Runner) Begin(in Inputs) {
 	v := r.value
 	v.Vars, v.Protocol = in.Vars, in.Protocol
 	v.Session.Index, v.Iteration.Index = in.Session, int(in.Iteration) //nolint:gosec // an arrival index never comes near 1<<63
+	v.Saved, v.Args, v.Data, v.Loop.Index = in.Saved, in.Args, in.Data, in.Repeat
+}
+
+// Value evaluates an expression of a step. Begin comes before it.
+func (r *Runner) Value(e *Expression) (any, error) { return r.run(e, r.value) }
+
+// Holds evaluates a condition. Begin comes before it.
+func (r *Runner) Holds(e *Expression) (bool, error) {
+	v, err := r.run(e, r.value)
+	if err != nil {
+		return false, err
+	}
+	holds, ok := v.(bool)
+	if !ok {
+		return false, &evalError{source: e.source, err: fmt.Errorf("a condition must be true or false; this is %s", typeName(v))}
+	}
+	return holds, nil
 }
 
 // AppendValue appends the expression's value as JSON.
@@ -99,7 +116,7 @@ func (r *Runner) Header(parts []Part, in Inputs) (string, error) {
 	if r.header == nil {
 		r.header = &headerEnv{Turn: r.turns.next}
 	}
-	r.header.Vars, r.header.Session.Index = in.Vars, in.Session
+	r.header.Vars, r.header.Session.Index, r.header.Data = in.Vars, in.Session, in.Data
 	out := r.text[:0]
 	for _, p := range parts {
 		if p.Expr == nil {
@@ -121,19 +138,33 @@ func (r *Runner) Header(parts []Part, in Inputs) (string, error) {
 	return string(out), nil
 }
 
-// Checks evaluates checks on one result. Bit i of failed is set when check i
-// does not hold; a result of the wrong shape fails all of them.
-func (r *Runner) Checks(checks []*Expression, s *Shape, in Inputs, result []byte, elapsed time.Duration) (failed uint32, err error) {
+// Answer is a result that checks and saves look at.
+type Answer struct {
+	Result  []byte
+	Elapsed time.Duration
+}
+
+// Checks evaluates checks on one result, and then the expressions of save, whose
+// values go to keep by their index, unless keep is nil. Bit i of failed is set
+// when check i does not hold; a result of the wrong shape fails all of them, and
+// is an error when there is something to save.
+func (r *Runner) Checks(checks, saves []*Expression, s *Shape, in Inputs, a Answer, keep func(i int, v any)) (failed uint32, err error) {
 	env := r.checks[s.index]
 	if env == nil {
 		env = s.env()
 		r.checks[s.index] = env
 	}
-	env.set(in, elapsed, &r.turns)
-	if err := env.decode(result); err != nil {
-		return 1<<len(checks) - 1, nil //nolint:nilerr // the server's fault, which the checks are there to find
+	env.set(in, a.Elapsed, &r.turns)
+	if err := env.decode(a.Result); err != nil {
+		if keep != nil && len(saves) > 0 {
+			return 0, &evalError{source: saves[0].source, err: errors.New("the result does not have the shape that its method demands")}
+		}
+		return 1<<len(checks) - 1, nil // the server's fault, which the checks are there to find
 	}
 	for i, c := range checks {
+		if c == nil { // not an expression
+			continue
+		}
 		v, err := r.run(c, env)
 		if err != nil {
 			return 0, err
@@ -145,6 +176,16 @@ func (r *Runner) Checks(checks []*Expression, s *Shape, in Inputs, result []byte
 		if !holds {
 			failed |= 1 << i
 		}
+	}
+	if keep == nil {
+		return failed, nil
+	}
+	for i, e := range saves {
+		v, err := r.run(e, env)
+		if err != nil {
+			return failed, err
+		}
+		keep(i, v)
 	}
 	return failed, nil
 }

@@ -26,6 +26,10 @@ type environment[R any] struct {
 	Session   Session                   `expr:"session"`
 	Iteration Iteration                 `expr:"iteration"`
 	Protocol  string                    `expr:"protocol"`
+	Saved     map[string]any            `expr:"saved"`
+	Args      map[string]any            `expr:"args"`
+	Data      map[string]any            `expr:"data"`
+	Loop      Loop                      `expr:"loop"`
 	Result    R                         `expr:"result"`
 	Elapsed   time.Duration             `expr:"elapsed"`
 	Turn      func(...any) (any, error) `expr:"__turn"`
@@ -42,6 +46,7 @@ func (e *environment[R]) set(in Inputs, elapsed time.Duration, turns *turns) {
 	e.Vars = in.Vars
 	e.Session.Index, e.Iteration.Index = in.Session, int(in.Iteration) //nolint:gosec // an arrival index never comes near 1<<63
 	e.Protocol = in.Protocol
+	e.Saved, e.Args, e.Data, e.Loop.Index = in.Saved, in.Args, in.Data, in.Repeat
 	e.Elapsed = elapsed
 	if e.Turn == nil {
 		e.Turn = turns.next

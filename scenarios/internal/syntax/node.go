@@ -31,6 +31,8 @@ type Node struct {
 	Text         string
 	Plain        bool // a scalar without quotes, so that its kind follows from its text
 	Line, Column int
+	// From is the file that the value stands in, nil when it is the scenario itself.
+	From *Source
 	// Origin names the flag or variable that set the value; "" is the file.
 	Origin string
 	// Secret tells that text of the environment went into the value.
@@ -166,6 +168,19 @@ func (n *Node) Clone() *Node {
 		c.Pairs[i] = Pair{Key: p.Key.Clone(), Value: p.Value.Clone()}
 	}
 	return &c
+}
+
+// BelongTo says of n and all below it that they stand in another file than the
+// scenario's.
+func (n *Node) BelongTo(file *Source) {
+	n.From = file
+	for _, item := range n.Items {
+		item.BelongTo(file)
+	}
+	for _, p := range n.Pairs {
+		p.Key.From = file
+		p.Value.BelongTo(file)
+	}
 }
 
 // Entries returns the pairs of a map, none for nil.

@@ -84,11 +84,20 @@ func (s *Source) Problem(n *Node, at int, path, message string) Problem {
 	case n.Origin != "":
 		return Problem{File: n.Origin, Path: path, Message: printable(message)}
 	}
+	if n.From != nil {
+		s = n.From
+	}
 	line, column := n.Line, n.Column
 	if at >= 0 {
 		line, column = s.position(n, at)
 	}
 	return s.problem(line, column, path, message)
+}
+
+// Adopt takes over the problems of another file.
+func (s *Source) Adopt(other *Source) {
+	s.problems, s.more = append(s.problems, other.problems...), s.more+other.more
+	other.Reset()
 }
 
 // Problems returns what was reported so far, sorted; past a hundred only their

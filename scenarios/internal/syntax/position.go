@@ -38,6 +38,9 @@ func (s *Source) position(n *Node, at int) (line, column int) {
 // CommentCut tells that a plain scalar of one line is followed by a comment,
 // which may have been meant as a part of it.
 func (s *Source) CommentCut(n *Node) bool {
+	if n.From != nil {
+		s = n.From
+	}
 	if !n.Plain || n.Line < 1 || n.Line > len(s.lines) {
 		return false
 	}

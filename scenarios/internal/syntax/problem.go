@@ -56,6 +56,9 @@ func (ps Problems) Error() string {
 // Sort puts the problems in the order of their places and drops repeated ones.
 func (ps Problems) Sort() Problems {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
+		if a.File != b.File && a.Line > 0 && b.Line > 0 {
+			return strings.Compare(a.File, b.File)
+		}
 		if a.Line != b.Line {
 			return a.Line - b.Line
 		}
