@@ -165,7 +165,7 @@ func (c *compiler) feeder(name string, in *grammar.Feeder) {
 	if c.loading && hasFile {
 		return // files are not read yet
 	}
-	columns, err := columnsOf(spec)
+	columns, err := c.columnsOf(spec)
 	if err != nil {
 		at := in.Node.Lookup("file")
 		if at == nil {
@@ -179,15 +179,15 @@ func (c *compiler) feeder(name string, in *grammar.Feeder) {
 
 // columnsOf returns the columns of a source, nil when they cannot be known
 // without reading what comes only once, such as a pipe.
-func columnsOf(spec feed.Spec) ([]string, error) {
-	if spec.File != "" {
-		file, err := spec.Open(spec.File)
+func (c *compiler) columnsOf(spec feed.Spec) ([]string, error) {
+	if spec.File != "" && c.options.OpenFile == nil {
+		// To open a pipe would wait for its writer, and to close it would end that one.
+		info, err := os.Stat(c.options.path(spec.File))
 		if err != nil {
 			return nil, fmt.Errorf("data.%s: %w", spec.Name, err)
 		}
-		info, err := file.Stat()
-		if err = errors.Join(err, file.Close()); err != nil || !info.Mode().IsRegular() {
-			return nil, err
+		if !info.Mode().IsRegular() {
+			return nil, nil
 		}
 	}
 	if err := spec.Check(); err != nil {

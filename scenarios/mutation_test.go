@@ -37,7 +37,7 @@ var mutations = []mutation{
 	{name: "nothing in an expression", find: regexp.MustCompile(`\$\{\{ [^}]+ \}\}`), replace: "${{ }}", want: "holds no expression"},
 	{name: "unknown name saved", find: regexp.MustCompile(`saved\.first`), replace: "saved.frist", want: `(did you mean "first"?)`},
 	{name: "unknown feeder", find: regexp.MustCompile(`data\.feeder[0-9]\.`), replace: "data.feder0.", want: `data has no feeder "feder0"`},
-	{name: "unknown column", find: regexp.MustCompile(`(data\.feeder[0-9])\.name`), replace: "$1.nname", want: `have no column "nmae"`},
+	{name: "unknown column", find: regexp.MustCompile(`(data\.feeder[0-9])\.name`), replace: "$1.nname", want: `have no column "nname"`},
 	{name: "unknown constant", find: regexp.MustCompile(`vars\.page`), replace: "vars.pgae", want: "pgae"},
 	{name: "unknown argument", find: regexp.MustCompile(`args\.who`), replace: "args.whom", want: "", above: true},
 	{name: "unknown function", find: regexp.MustCompile(`uuid\(\)`), replace: "uiud()", want: "uiud"},
