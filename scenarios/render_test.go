@@ -249,19 +249,25 @@ func BenchmarkStep(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				env.Iteration++
-				env.Begin(nil)
-				if _, err := s.Render(dst, env); err != nil {
-					b.Fatal(err)
-				}
-				if s.Expects() {
-					if o, why, err := s.Expect(env, metrics.OK, 0, answer); o != metrics.OK || err != nil {
-						b.Fatal(o, why, err)
-					}
-				}
-				if failed, err := s.Check(env, scenarios.Response{Result: answer, OK: true}); failed != 0 || err != nil {
-					b.Fatal(failed, err)
-				}
+				perform(b, s, env, dst, answer)
 			}
 		})
+	}
+}
+
+// perform does what a step does beside its request.
+func perform(b *testing.B, s *scenarios.Step, env *scenarios.Env, dst, answer []byte) {
+	b.Helper()
+	env.Begin(nil)
+	if _, err := s.Render(dst, env); err != nil {
+		b.Fatal(err)
+	}
+	if s.Expects() {
+		if o, why, err := s.Expect(env, metrics.OK, 0, answer); o != metrics.OK || err != nil {
+			b.Fatal(o, why, err)
+		}
+	}
+	if failed, err := s.Check(env, scenarios.Response{Result: answer, OK: true}); failed != 0 || err != nil {
+		b.Fatal(failed, err)
 	}
 }
