@@ -97,6 +97,11 @@ func (c *compiler) program() *Program {
 	for _, own := range c.ownProtocols {
 		c.warn(own, "protocol", "the server pins its protocol version itself, so --protocol does not change it")
 	}
+	for name, value := range c.exprs.Env {
+		if SecretName(name) {
+			c.editorSecrets = append(c.editorSecrets, value)
+		}
+	}
 	p.Unsupported = p.Unsupported.Sort()
 	p.Warnings = p.Warnings.Sort()
 	return p

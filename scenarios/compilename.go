@@ -8,7 +8,7 @@ import (
 // nameSteps gives each step without an id one of its own: the operation with
 // what it names, and #2, #3 … when that is taken.
 func (c *compiler) nameSteps(steps []compiled) {
-	taken := map[string]int{}
+	taken, next := map[string]int{}, map[string]int{}
 	for _, s := range steps {
 		if s.from.ID == "" || s.prefix != "" {
 			continue
@@ -26,11 +26,12 @@ func (c *compiler) nameSteps(steps []compiled) {
 		}
 		base := s.prefix + cmp.Or(s.from.ID, s.baseName())
 		s.ID = base
-		for i := 2; ; i++ {
+		for i := max(next[base], 2); ; i++ { // those below are taken
 			if _, used := taken[s.ID]; !used {
 				break
 			}
 			s.ID = fmt.Sprintf("%s#%d", base, i)
+			next[base] = i
 		}
 		taken[s.ID] = s.from.Node.Line
 	}

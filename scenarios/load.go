@@ -69,7 +69,8 @@ type Scenario struct {
 	ownProtocols []*syntax.Node
 	// partly tells that groups were left out, so that what they use is used by none.
 	partly bool
-	// editorSecrets are what compiling found in the files of editors.
+	// editorSecrets are what compiling found in the files of editors, and by env()
+	// in variables whose names say so.
 	editorSecrets []string
 }
 

@@ -97,6 +97,26 @@ func TestMaskerKnowsPartsOfValues(t *testing.T) {
 
 // A secret of a few characters is found in everything; it is hidden where it
 // stands alone.
+// What env() reads of a variable with a secret name is hidden as what ${NAME} is.
+func TestMaskerKnowsEnv(t *testing.T) {
+	s, err := scenarios.Load("a.yaml", []byte(`version: 1
+servers: {a: {url: "http://h/"}}
+load: {groups: {main: }}
+flows: {f: {steps: [{tools/call: {name: x, arguments: {a: "${{ env('API_TOKEN') }}", b: "${{ env('CITY') }}"}}}]}}
+`), scenarios.LoadOptions{Env: environment(map[string]string{"API_TOKEN": "abc-9-xyz", "CITY": "Lisbon"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := mustCompile(t, s)
+	params, err := p.Flows[0].Steps[0].Render(nil, &scenarios.Env{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Mask(string(params)); strings.Contains(got, "abc-9") || !strings.Contains(got, "Lisbon") {
+		t.Errorf("%s from %s", got, params)
+	}
+}
+
 func TestMaskerOfAShortSecret(t *testing.T) {
 	m := masker(t, "version: 1\nservers: {s: {command: c, env: {PIN: \"${PIN}\"}}}", scenarios.LoadOptions{Env: environment(map[string]string{"PIN": "12"})})
 	if got := m.Text(`{"id":12,"pin":"12","n":"512"}`); got != `{"id":12,"pin":"***","n":"512"}` {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcpbench/metrics"
 	"mcpbench/scenarios"
 )
 
@@ -214,5 +215,59 @@ func BenchmarkRender(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkStep is what the scenario costs a step, in the table of docs/measurement.md.
+func BenchmarkStep(b *testing.B) {
+	expressions := func(n int) string {
+		var parts []string
+		for i := range n {
+			parts = append(parts, fmt.Sprintf("a%d: \"${{ iteration.index + %d }}\"", i, i))
+		}
+		return "tools/call: {name: x, arguments: {" + strings.Join(parts, ", ") + "}}"
+	}
+	answer := []byte(`{"content":[{"type":"text","text":"hello"}],"isError":false,"structuredContent":{"sum":3}}`)
+	tools, err := scenarios.NewTools([]json.RawMessage{[]byte(`{"tools":[{"name":"x","inputSchema":{"type":"object"},` +
+		`"outputSchema":{"type":"object","properties":{"sum":{"type":"integer"}},"required":["sum"]}}]}`)}, false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, tt := range []struct{ name, step string }{
+		{"no expression", "tools/call: {name: x, arguments: {a: 1}}"},
+		{"1 expression", expressions(1)},
+		{"3 expressions", expressions(3)},
+		{"10 expressions", expressions(10)},
+		{"check that only decodes", "tools/call: {name: x}\ncheck: {a: true}"},
+		{"1 check", "tools/call: {name: x}\ncheck: {a: not result.isError}"},
+		{"1 save", "tools/call: {name: x}\nsave: {a: result.structuredContent.sum}"},
+		{"valid_output", "tools/call: {name: x}\ncheck: {a: valid_output}"},
+		{"schema", "tools/call: {name: x}\nexpect: {schema: {type: object, required: [content]}}"},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			s, env, dst := stepOf(b, tt.step), &scenarios.Env{Tools: tools}, make([]byte, 0, 1024)
+			b.ReportAllocs()
+			for b.Loop() {
+				env.Iteration++
+				perform(b, s, env, dst, answer)
+			}
+		})
+	}
+}
+
+// perform does what a step does beside its request.
+func perform(b *testing.B, s *scenarios.Step, env *scenarios.Env, dst, answer []byte) {
+	b.Helper()
+	env.Begin(nil)
+	if _, err := s.Render(dst, env); err != nil {
+		b.Fatal(err)
+	}
+	if s.Expects() {
+		if o, why, err := s.Expect(env, metrics.OK, 0, answer); o != metrics.OK || err != nil {
+			b.Fatal(o, why, err)
+		}
+	}
+	if failed, err := s.Check(env, scenarios.Response{Result: answer, OK: true}); failed != 0 || err != nil {
+		b.Fatal(failed, err)
 	}
 }

@@ -38,8 +38,8 @@ type Expression struct {
 
 // Compiler compiles the expressions of one scenario.
 type Compiler struct {
-	// Secrets are the values of the environment that went into expressions.
-	Secrets []string
+	// Env are the variables of the environment that went into expressions.
+	Env map[string]string
 
 	vars     map[string]any
 	lookup   func(string) (string, bool)

@@ -140,7 +140,10 @@ func (k *known) Visit(node *ast.Node) {
 			err = fmt.Errorf("the environment has no variable %s", text.Value)
 			break
 		}
-		k.c.Secrets = append(k.c.Secrets, value)
+		if k.c.Env == nil {
+			k.c.Env = map[string]string{}
+		}
+		k.c.Env[text.Value] = value
 		ast.Patch(node, &ast.StringNode{Value: value})
 	case "capture":
 		_, err = k.c.patterns.get(text.Value, regexp.Compile)
