@@ -65,7 +65,7 @@ var mutations = []mutation{
 
 // TestEachKindOfFaultIsToldOnItsLine puts one fault into each of many scenarios.
 func TestEachKindOfFaultIsToldOnItsLine(t *testing.T) {
-	onlyWithoutRace(t)
+	inFull(t)
 	tried := map[string]int{}
 	for seed := range uint64(1000) {
 		lines := strings.Split(generate(seed), "\n")

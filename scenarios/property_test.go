@@ -53,17 +53,17 @@ func renders(t *testing.T, p *scenarios.Program, seed uint64) error {
 	return nil
 }
 
-// onlyWithoutRace skips a test of a thousand scenarios: nothing in it runs at the same
-// time as anything else, and the run without the detector has it.
-func onlyWithoutRace(t *testing.T) {
+// inFull skips a test of a thousand scenarios with -short, as CI has it for the race
+// detector: nothing in it runs at the same time as anything else.
+func inFull(t *testing.T) {
 	t.Helper()
-	if underRace {
-		t.Skip("nothing here runs at the same time; the run without -race does it")
+	if testing.Short() {
+		t.Skip("nothing here runs at the same time; the run without -short does it")
 	}
 }
 
 func TestGeneratedScenariosLoad(t *testing.T) {
-	onlyWithoutRace(t)
+	inFull(t)
 	schema := schemaOf(t)
 	kinds := map[string]int{}
 	for seed := range uint64(1000) {
@@ -151,7 +151,7 @@ func placed(t *testing.T, text string, err error) {
 
 // TestMisspelledKeysAreFoundOnTheirLine changes one key of a valid scenario.
 func TestMisspelledKeysAreFoundOnTheirLine(t *testing.T) {
-	onlyWithoutRace(t)
+	inFull(t)
 	tried := 0
 	for seed := range uint64(1000) {
 		lines := strings.Split(generate(seed), "\n")
@@ -204,7 +204,7 @@ var own = regexp.MustCompile(`^(server|group|flow|sub|a|feeder)[0-9]+$|^extra$`)
 
 // TestMutatedScenariosNeverPanic changes bytes, lines and words at random.
 func TestMutatedScenariosNeverPanic(t *testing.T) {
-	onlyWithoutRace(t)
+	inFull(t)
 	full, err := os.ReadFile("testdata/full.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -100,7 +100,7 @@ func decode(tb testing.TB, text []byte) any {
 
 func TestGeneratedValuesAgainstTheValidator(t *testing.T) {
 	values := 1000
-	if testing.Short() {
+	if testing.Short() { // with the race detector
 		values = 50
 	}
 	schemas := corpus(t)
