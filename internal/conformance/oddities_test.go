@@ -73,6 +73,10 @@ var oddities = []oddity{
 		why: "2024-11-05 has no GET stream, on which alone changes of lists come",
 	},
 	{
+		where: `^mcp-go http .*2024-11-05`, operation: "list_changed", seen: `no change came`, sometimes: true,
+		why: "2024-11-05 has no GET stream, and mcp-go tells of a change in the answer to a call only when that is still being written",
+	},
+	{
 		where: `^go-sdk json http .*2024-11-05`, operation: "(progress|idle)", seen: `stream not connected`,
 		why: "in JSON mode go-sdk sends notifications on the GET stream, which 2024-11-05 has not",
 	},
