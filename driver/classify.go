@@ -13,6 +13,9 @@ import (
 var (
 	errScheduleEnd = errors.New("the scheduled end of the load")
 	errGraceOver   = errors.New("the grace period is over")
+	// errStepTime and errIterationTime end what takes longer than it may.
+	errStepTime      = errors.New("the step has used up its time")
+	errIterationTime = errors.New("the iteration has used up its time")
 )
 
 // Numbers for the error_code of timeouts, beside mcp.TimeoutKind for requests.
@@ -21,6 +24,10 @@ const (
 	TimeoutConnect int32 = 100
 	// TimeoutWait is a wait whose notification did not come in time.
 	TimeoutWait int32 = 101
+	// TimeoutStep is a step whose time was over.
+	TimeoutStep int32 = 102
+	// TimeoutIteration is a step at which the time of the iteration was over.
+	TimeoutIteration int32 = 103
 )
 
 var errNotCome = errors.New("the notification did not come in time")
@@ -37,8 +44,13 @@ func Classify(ctx context.Context, r mcp.Reply, err error) (metrics.Outcome, int
 		return metrics.OK, 0
 	}
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, ctx.Err())) {
-		if errors.Is(cause, pool.ErrDialTimeout) {
+		switch {
+		case errors.Is(cause, pool.ErrDialTimeout):
 			return metrics.Timeout, TimeoutConnect
+		case errors.Is(cause, errStepTime):
+			return metrics.Timeout, TimeoutStep
+		case errors.Is(cause, errIterationTime):
+			return metrics.Timeout, TimeoutIteration
 		}
 		return metrics.Interrupted, 0
 	}

@@ -152,6 +152,9 @@ type load struct {
 	renew  int64
 	onLoss scenarios.OnLoss
 	watch  func(group int, session uint32, o *mcp.Options)
+	// goal ends the warm-up; stepLimit and iterationLimit are timeouts; 0: none.
+	goal                      *scenarios.WarmupGoal
+	stepLimit, iterationLimit time.Duration
 }
 
 func (l load) plan(t *testing.T) *driver.Plan {
@@ -171,14 +174,18 @@ func (l load) plan(t *testing.T) *driver.Plan {
 	p := &scenarios.Program{
 		Name: "test", Servers: []scenarios.Server{{Name: "s", Transport: "http", OnLoss: l.onLoss}},
 		Groups: []scenarios.Group{l.group}, Flows: []scenarios.Flow{flow},
-		Warmup: l.warmup, Grace: l.grace,
-		Limits: scenarios.Limits{RequestTimeout: l.limit, ConnectTimeout: time.Minute},
+		Warmup: l.warmup, WarmupGoal: l.goal, Grace: l.grace,
+		Limits: scenarios.Limits{
+			RequestTimeout: l.limit, ConnectTimeout: time.Minute, StepTimeout: l.stepLimit, IterationTimeout: l.iterationLimit,
+		},
 	}
 	plan, err := driver.NewPlan(p, 1, func(int) driver.Dial { return l.server.dial })
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Groups[0].RenewAfter = l.renew
+	if l.renew > 0 {
+		plan.Groups[0].RenewAfter = l.renew
+	}
 	plan.Watch = l.watch
 	return plan
 }
@@ -188,7 +195,11 @@ func (l load) run(ctx context.Context, t *testing.T, stop <-chan struct{}) (*kee
 	t.Helper()
 	plan := l.plan(t)
 	sink := &keep{}
-	c := metrics.NewCollector(metrics.CollectorConfig{Catalog: plan.Catalog, Sinks: []metrics.Sink{sink}, Warmup: plan.Warmup})
+	warmup := plan.Warmup
+	if plan.WarmupGoal != nil {
+		warmup = metrics.Endless
+	}
+	c := metrics.NewCollector(metrics.CollectorConfig{Catalog: plan.Catalog, Sinks: []metrics.Sink{sink}, Warmup: warmup})
 	r := driver.New(plan, c, zap.NewNop())
 	err := r.Run(ctx, stop)
 	if cerr := r.Close(context.WithoutCancel(ctx)); cerr != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"mcpbench/metrics"
 	"mcpbench/pool"
@@ -31,8 +30,33 @@ func (w *worker) do(ctx context.Context, p *pass, actions []*scenarios.Action) b
 		if !w.act(ctx, p, a) {
 			return false
 		}
+		if timeIsOver(ctx) {
+			return p.runOut(a)
+		}
 	}
 	return true
+}
+
+// nowhere is an action that makes no row.
+var nowhere = &scenarios.Action{Row: -1}
+
+// runOut ends an iteration whose time is over.
+func (p *pass) runOut(a *scenarios.Action) bool {
+	if p.outcome == metrics.IterCompleted {
+		p.outcome, p.failed = metrics.IterFailed, metrics.NoStep
+		if a.Row >= 0 {
+			p.failed = p.first + uint16(a.Row) //nolint:gosec // NewPlan bounds the steps
+		}
+	}
+	return false
+}
+
+// stopped ends a pass whose ctx has ended at a.
+func (p *pass) stopped(ctx context.Context, a *scenarios.Action) bool {
+	if timeIsOver(ctx) {
+		return p.runOut(a)
+	}
+	return p.interrupt()
 }
 
 func (w *worker) act(ctx context.Context, p *pass, a *scenarios.Action) bool {
@@ -54,7 +78,7 @@ func (w *worker) act(ctx context.Context, p *pass, a *scenarios.Action) bool {
 		}
 		return w.judge(p, a, w.step(ctx, p.live, a.Step, p.first+uint16(a.Row))) //nolint:gosec // NewPlan bounds the steps
 	case scenarios.ActThink:
-		return w.think(ctx, p, a.Think(&w.env))
+		return w.think(ctx, p, a)
 	case scenarios.ActRandom:
 		return w.do(ctx, p, a.Branches[a.Choose(&w.env)])
 	case scenarios.ActParallel:
@@ -83,10 +107,16 @@ func (w *worker) reopen(ctx context.Context, p *pass) bool {
 		return true
 	}
 	w.record()
-	live, ok := w.session(ctx)
+	w.leaveCurrent(ctx)
+	live, ok := w.enter(ctx)
+	if ok {
+		w.on = live
+	}
 	switch {
 	case !ok && p.outcome != metrics.IterCompleted && w.slot.Ended():
 		return false // it failed, and there is nothing to go on with
+	case !ok && timeIsOver(ctx):
+		return p.runOut(nowhere)
 	case !ok:
 		return p.interrupt()
 	}
@@ -146,7 +176,8 @@ func (w *worker) broken(ctx context.Context, p *pass, a *scenarios.Action, err e
 }
 
 // think pauses. In an open load the next step is intended for the end of the pause.
-func (w *worker) think(ctx context.Context, p *pass, d time.Duration) bool {
+func (w *worker) think(ctx context.Context, p *pass, a *scenarios.Action) bool {
+	d := a.Think(&w.env)
 	w.record()
 	w.evaluated = true
 	if w.arrival.intended != metrics.NoOffset {
@@ -158,7 +189,7 @@ func (w *worker) think(ctx context.Context, p *pass, d time.Duration) bool {
 		}
 	}
 	if !sleep(ctx, d) {
-		return p.interrupt()
+		return p.stopped(ctx, a)
 	}
 	return true
 }
@@ -174,7 +205,7 @@ func (w *worker) repeat(ctx context.Context, p *pass, a *scenarios.Action) bool 
 			return true
 		case ctx.Err() != nil:
 			a.Stop(&w.env, &loop)
-			return p.interrupt()
+			return p.stopped(ctx, a)
 		}
 		if !w.do(ctx, p, a.Branches[0]) {
 			a.Stop(&w.env, &loop)
@@ -208,7 +239,10 @@ func (w *worker) beside(ctx context.Context, p *pass, a *scenarios.Action) bool 
 		passes[i] = *p
 		passes[i].outcome = metrics.IterCompleted
 		o.follow(w)
-		all.Go(func() { o.act(ctx, &passes[i], actions[i]) })
+		all.Go(func() {
+			o.act(ctx, &passes[i], actions[i])
+			o.leaveCurrent(ctx)
+		})
 	}
 	all.Wait()
 	return w.join(p, a, others, passes)
@@ -216,7 +250,7 @@ func (w *worker) beside(ctx context.Context, p *pass, a *scenarios.Action) bool 
 
 // assistant is a worker for one step of a parallel.
 func (w *worker) assistant() *worker {
-	o := &worker{g: w.g, slot: w.slot, did: w.did, giveUp: w.giveUp, endLoad: w.endLoad, chief: w}
+	o := &worker{g: w.g, slot: w.slot, did: w.did, giveUp: w.giveUp, endLoad: w.endLoad, chief: w, seat: w.seat}
 	if w.once != nil {
 		o.once = &once{}
 	}
@@ -274,9 +308,6 @@ func (w *worker) join(p *pass, a *scenarios.Action, others []*worker, passes []p
 // errDisconnected is the end of a session that a step asked for.
 var errDisconnected = fmt.Errorf("a step disconnected it: %w", pool.ErrRenew)
 
-// errOnError is the end of a session that a failed step asked for.
-var errOnError = fmt.Errorf("a step failed, and on_error is end_session: %w", pool.ErrRenew)
-
 // disconnect closes the session in order.
 func (w *worker) disconnect(ctx context.Context, p *pass) {
 	if p.live != nil && w.slot.Live() == p.live {
@@ -292,5 +323,6 @@ func (w *worker) end(ctx context.Context, live *pool.Live[*session], reason stri
 	w.g.finish(ctx, live.Session, w.slot.Index())
 	if w.slot.Discard(ctx, live, cause) {
 		w.g.endSession(live.Session, reason, nil)
+		close(live.Session.life.gone)
 	}
 }

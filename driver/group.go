@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
+	"mcpbench/internal/curve"
 	"mcpbench/metrics"
 	"mcpbench/pool"
 	"mcpbench/scenarios"
@@ -32,6 +31,7 @@ type group struct {
 	pool   *pool.Pool[*session]
 	queue  *queue // open load
 
+	seats    []seat        // one for each session that works
 	next     atomic.Uint64 // closed load: arrival indexes given out
 	measured atomic.Int64  // closed load: of these, begun after the warm-up
 
@@ -60,10 +60,24 @@ func newGroup(r *Runner, index int, p *GroupPlan) *group {
 		learning: make(chan struct{}, 1),
 		queue:    newQueue(p.QueueLimit, p.DropWhenFull),
 		tallies:  make([]tally, p.Sessions*max(1, p.InFlight)),
+		seats:    newSeats(p, r.warm.there()),
 	}
 	// The connect timeout is that of the dial alone, without the steps before.
-	g.pool = pool.New(pool.Config{Size: p.Sessions, RenewAfter: p.RenewAfter}, g.dial)
+	c := pool.Config{Size: p.Sessions + p.IdleSessions, RenewAfter: p.RenewAfter}
+	if p.Life.StormEvery > 0 {
+		c.DialParallel = min(p.Sessions, stormDials)
+	}
+	g.pool = pool.New(c, g.dial)
 	return g
+}
+
+// stormDials is how many sessions may be dialled at once where storms are wanted.
+const stormDials = 1024
+
+// opensAtStart tells that a slot gets its session before the clock starts. The
+// first of a ramp is among them: that the server can be reached must be known.
+func (g *group) opensAtStart(slot int) bool {
+	return slot == 0 || slot >= len(g.seats) || g.seats[slot].isOn()
 }
 
 func (g *group) gauges() metrics.Gauges {
@@ -81,9 +95,20 @@ func (g *group) gauges() metrics.Gauges {
 	}
 	return metrics.Gauges{
 		Intended: intended, Started: started, Completed: completed, Dropped: g.dropped.Load(),
-		SessionsWanted: g.plan.Sessions, SessionsActive: s.Active, SessionsConnecting: s.Connecting,
+		SessionsWanted: g.wanted(), SessionsActive: s.Active, SessionsConnecting: s.Connecting,
 		InFlight: int(inFlight),
 	}
+}
+
+// wanted is how many sessions there should be.
+func (g *group) wanted() int {
+	n := g.plan.IdleSessions
+	for i := range g.seats {
+		if g.seats[i].isOn() {
+			n++
+		}
+	}
+	return n
 }
 
 // run drives the group until its load has ended and all its work with it. soft
@@ -113,7 +138,12 @@ func (g *group) run(work, soft context.Context) error {
 	defer usedUp()
 	var workers, waiting sync.WaitGroup
 	each := max(1, g.plan.InFlight)
-	for i, slot := range g.pool.Slots() {
+	if g.plan.directed() {
+		directing, endDirecting := context.WithCancel(soft)
+		workers.Go(func() { g.direct(directing) })
+		defer endDirecting() // when the iterations are used up before
+	}
+	for i, slot := range g.pool.Slots()[:g.plan.Sessions] {
 		for j := range each {
 			w := newWorker(g, slot, &g.tallies[i*each+j], giveUp)
 			w.endLoad = endSoft
@@ -146,18 +176,7 @@ func (g *group) run(work, soft context.Context) error {
 // keepTime ends new work at the scheduled end, and work in flight when the
 // grace period after that, or after soft has ended for another reason, is over.
 func (g *group) keepTime(soft context.Context, endSoft, endWork context.CancelCauseFunc, done <-chan struct{}) {
-	var end <-chan time.Time
-	if at := g.plan.scheduledEnd(g.runner.plan.Warmup); at > 0 {
-		t := time.NewTimer(at - g.runner.now())
-		defer t.Stop()
-		end = t.C
-	}
-	select {
-	case <-end:
-		g.endedByTime.Store(true)
-		endSoft(errScheduleEnd)
-	case <-soft.Done():
-	case <-done:
+	if !g.untilEnd(soft, endSoft, done) {
 		return
 	}
 	grace := time.NewTimer(g.runner.plan.Grace)
@@ -169,22 +188,63 @@ func (g *group) keepTime(soft context.Context, endSoft, endWork context.CancelCa
 	}
 }
 
-// schedule returns the arrivals of an open group, its draws from a stream of their own.
+// untilEnd waits for the scheduled end, which ends soft, or for that of soft; false
+// when done comes first.
+func (g *group) untilEnd(soft context.Context, endSoft context.CancelCauseFunc, done <-chan struct{}) bool {
+	var end <-chan time.Time
+	select {
+	case <-g.runner.warm.known:
+		if g.plan.Duration > 0 {
+			t := time.NewTimer(g.runner.warm.end() + g.plan.Duration - g.runner.now())
+			defer t.Stop()
+			end = t.C
+		}
+	case <-soft.Done():
+	case <-done:
+		return false
+	}
+	select {
+	case <-end:
+		g.endedByTime.Store(true)
+		endSoft(errScheduleEnd)
+	case <-soft.Done():
+	case <-done:
+		return false
+	}
+	return true
+}
+
+// schedule returns the arrivals of the measured time of an open group, as offsets
+// from its beginning. Its draws come from a stream of their own.
 func (g *group) schedule() Schedule {
-	b := Bounds{
-		End: g.plan.scheduledEnd(g.runner.plan.Warmup), Count: g.plan.Iterations, Warmup: g.runner.plan.Warmup,
+	p, b := g.plan, Bounds{End: g.plan.Duration, Count: g.plan.Iterations}
+	switch p.Process {
+	case "poisson":
+		return PoissonOver(p.Level, b, g.stream("arrivals", 0))
+	case "replay":
+		return Replay(p.Times, b)
 	}
-	if g.plan.Process == "poisson" {
-		h := fnv.New64a()
-		_, _ = h.Write([]byte("arrivals/" + g.plan.Name)) // never fails
-		return Poisson(g.plan.Rate, b, rand.New(rand.NewPCG(g.runner.plan.Seed, h.Sum64())))
+	return Uniform(p.Level, b)
+}
+
+// warmSchedule returns the arrivals of the warm-up.
+func (g *group) warmSchedule() Schedule {
+	p, b := g.plan, Bounds{}
+	level := curve.Constant(p.WarmLevel)
+	if p.Process == "poisson" {
+		return PoissonOver(level, b, g.stream("arrivals of the warm-up", 0))
 	}
-	return Constant(g.plan.Rate, b)
+	return Uniform(level, b)
 }
 
 // take gives the next arrival index of a closed load, ok false when the
 // iterations are used up. Those begun in the warm-up do not count.
-func (g *group) take() (index uint64, ok bool) {
+func (g *group) take(p *seat) (index uint64, ok bool) {
+	if n := g.plan.PerSession; n > 0 && g.runner.phase(g.runner.now()) == metrics.PhaseMeasured {
+		if p.begun.Add(1) > n {
+			return 0, false
+		}
+	}
 	if n := g.plan.Iterations; n > 0 && g.runner.phase(g.runner.now()) == metrics.PhaseMeasured {
 		if g.measured.Add(1) > n {
 			return 0, false

@@ -31,6 +31,7 @@ func (w *worker) lose(ctx context.Context, live *pool.Live[*session], cause erro
 		return
 	}
 	g.endSession(live.Session, "lost", cause)
+	close(live.Session.life.gone)
 	which := fmt.Sprintf("session %d of server %s", live.Session.number, g.target().Server)
 	switch policy {
 	case scenarios.LossReopens:

@@ -37,15 +37,15 @@ func PacerFor(rate float64) string {
 // served; user when the run was stopped.
 func (g *group) pace(work, soft, user context.Context) {
 	defer g.queue.close()
-	p := pacer{g: g, schedule: g.schedule(), precise: g.plan.Pacer == PacerPrecise, timer: time.NewTimer(0)}
+	p := pacer{g: g, precise: g.plan.Pacer == PacerPrecise, timer: time.NewTimer(0)}
 	defer p.timer.Stop()
 	if p.precise {
 		runtime.LockOSThread() // its naps are the thread's, see nap
 		defer runtime.UnlockOSThread()
 	}
-	p.next, p.more = p.schedule.Next()
+	p.begin()
 	scheduleEnd := soft.Done()
-	for p.more || !g.queue.empty() || scheduleEnd != nil && p.endsByTime() {
+	for p.more || p.warm != nil || !g.queue.empty() || scheduleEnd != nil && p.endsByTime() {
 		switch p.wait(work.Done(), scheduleEnd, user.Done()) {
 		case eventDue:
 			p.release()
@@ -59,11 +59,13 @@ func (g *group) pace(work, soft, user context.Context) {
 			switch cause := context.Cause(soft); {
 			case errors.Is(cause, errScheduleEnd):
 				p.release() // what became due in the last instant
-				p.more, scheduleEnd = false, nil
+				p.more, p.warm, scheduleEnd = false, nil, nil
 			case errors.Is(cause, ErrSessionsLost):
 				p.abandon(metrics.IterInterrupted)
 				return
 			}
+		case eventWarm:
+			p.measure()
 		case eventEmptied, eventNone:
 		}
 	}
@@ -79,17 +81,61 @@ const (
 	eventStopped
 	eventWorkOver
 	eventEmptied
+	eventWarm // the length of the warm-up is known
 )
 
 type pacer struct {
 	g        *group
 	schedule Schedule
+	// warm is closed when the length of the warm-up is known, which ends the arrivals
+	// of the warm-up; nil after that.
+	warm     <-chan struct{}
+	from     time.Duration // when the schedule begins
+	until    time.Duration // when the warm-up ends, as long as its arrivals come
 	precise  bool
 	timer    *time.Timer
 	next     time.Duration // intended start of the next arrival, when more
 	more     bool
 	index    uint64
 	measured int64 // arrivals released that were intended after the warm-up
+}
+
+// begin starts with the arrivals of the warm-up, if there is one.
+func (p *pacer) begin() {
+	p.warm = p.g.runner.warm.known
+	if p.g.runner.warm.there() {
+		p.schedule = p.g.warmSchedule()
+		p.advance()
+	}
+	select {
+	case <-p.warm:
+		p.measure()
+	default:
+	}
+}
+
+// measure is called when the length of the warm-up is known: the arrivals of the
+// measured time follow its last one.
+func (p *pacer) measure() {
+	p.warm, p.until = nil, p.g.runner.warm.end()
+	if p.more && p.next < p.until {
+		return // see advance
+	}
+	p.toMeasured()
+}
+
+func (p *pacer) toMeasured() {
+	p.schedule, p.from, p.until = p.g.schedule(), p.g.runner.warm.end(), 0
+	p.advance()
+}
+
+// advance takes the next arrival of the schedule.
+func (p *pacer) advance() {
+	p.next, p.more = p.schedule.Next()
+	p.next += p.from
+	if p.until > 0 && (!p.more || p.next >= p.until) {
+		p.toMeasured()
+	}
 }
 
 // napFrom is how long before an intended start the precise pacer changes from
@@ -121,6 +167,8 @@ func (p *pacer) wait(workOver, scheduleEnd, stopped <-chan struct{}) event {
 		return eventStopped
 	case <-scheduleEnd:
 		return eventScheduleEnd
+	case <-p.warm:
+		return eventWarm
 	case <-p.g.queue.emptied:
 		return eventEmptied
 	}
@@ -135,6 +183,8 @@ func (p *pacer) napTo(left time.Duration, workOver, scheduleEnd, stopped <-chan 
 		return eventStopped
 	case <-scheduleEnd:
 		return eventScheduleEnd
+	case <-p.warm:
+		return eventWarm
 	default:
 	}
 	if left <= 0 {
@@ -157,16 +207,20 @@ func (p *pacer) release() {
 	for p.more && p.next <= now {
 		a := arrival{index: p.index, intended: p.next, released: now}
 		p.g.intended.Add(1)
-		if !p.g.queue.push(a) {
+		if p.g.plan.SkipLate && now-p.next > tooLate || !p.g.queue.push(a) {
 			p.g.neverStarted(a, metrics.IterDropped)
 		}
 		p.index++
 		if p.g.runner.phase(p.next) == metrics.PhaseMeasured {
 			p.measured++
 		}
-		p.next, p.more = p.schedule.Next()
+		p.advance()
 	}
 }
+
+// tooLate is how long after its intended start an arrival is not released any more
+// where the policy is to skip: the lateness from which a run is unsound.
+const tooLate = 10 * time.Millisecond
 
 // abandon records every arrival that waits as ended by o.
 func (p *pacer) abandon(o metrics.IterationOutcome) {

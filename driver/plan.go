@@ -29,8 +29,10 @@ type Plan struct {
 	Catalog *metrics.Catalog
 	Groups  []GroupPlan
 	Warmup  time.Duration // recorded, but left out of the results
-	Grace   time.Duration // for work in flight when the load ends
-	Seed    uint64
+	// WarmupGoal, unless nil, ends the warm-up in place of Warmup.
+	WarmupGoal *scenarios.WarmupGoal
+	Grace      time.Duration // for work in flight when the load ends
+	Seed       uint64
 	// OnClock, if set, is told the wall time of offset 0 before any sample is recorded.
 	OnClock func(t0 time.Time)
 	// Watch, if set, may have a session observed: it is given the options of each
@@ -55,10 +57,12 @@ type GroupPlan struct {
 	Target         int      // index into Catalog.Targets
 	RequestTimeout time.Duration
 	ConnectTimeout time.Duration
-	RenewAfter     int64  // iterations after which a session is replaced; 0: never
-	NeedsTools     bool   // a step needs to know the server's tools
-	AllowWrites    bool   // generate may choose tools that are not hinted read-only
-	Pacer          string // of an open load: PacerEconomical (also "") or PacerPrecise
+	StepTimeout    time.Duration // of a step with all its requests; 0: none
+	IterTimeout    time.Duration // of an iteration; 0: none
+	RenewAfter     int64         // iterations after which a session is replaced; 0: never
+	NeedsTools     bool          // a step needs to know the server's tools
+	AllowWrites    bool          // generate may choose tools that are not hinted read-only
+	Pacer          string        // of an open load: PacerEconomical (also "") or PacerPrecise
 	Dial           Dial
 	OnLoss         scenarios.OnLoss // when a session is lost
 	Feeds          *scenarios.Feeds // rows for iterations; nil: none
@@ -68,7 +72,7 @@ type GroupPlan struct {
 // NewPlan makes a plan of a program. dial gives, for each group by its index,
 // the way to its server.
 func NewPlan(p *scenarios.Program, seed uint64, dial func(group int) Dial) (*Plan, error) {
-	plan := &Plan{Catalog: p.Catalog(), Warmup: p.Warmup, Grace: p.Grace, Seed: seed}
+	plan := &Plan{Catalog: p.Catalog(), Warmup: p.Warmup, WarmupGoal: p.WarmupGoal, Grace: p.Grace, Seed: seed}
 	plan.Catalog.Protocols = protocols()
 	if len(p.Groups) > 255 {
 		return nil, fmt.Errorf("scenario %s has %d load groups, at most 255 are possible", p.Name, len(p.Groups))
@@ -91,6 +95,7 @@ func NewPlan(p *scenarios.Program, seed uint64, dial func(group int) Dial) (*Pla
 			FirstBefore: place(flow.Before), FirstStep: place(flow.Steps), FirstAfter: place(flow.After),
 			Watched: flow.Watched(), Target: plan.Catalog.Groups[i].Target,
 			RequestTimeout: p.Limits.RequestTimeout, ConnectTimeout: p.Limits.ConnectTimeout,
+			StepTimeout: p.Limits.StepTimeout, IterTimeout: p.Limits.IterationTimeout, RenewAfter: g.Life.Iterations,
 			Dial: dial(i), OnLoss: p.Servers[g.Server].OnLoss,
 		})
 	}
@@ -115,12 +120,4 @@ func protoIndex(v mcp.Version) uint8 {
 		}
 	}
 	return 0
-}
-
-// scheduledEnd is the offset at which the group's load is over by time, 0 if never.
-func (g *GroupPlan) scheduledEnd(warmup time.Duration) time.Duration {
-	if g.Duration == 0 {
-		return 0
-	}
-	return warmup + g.Duration
 }

@@ -6,55 +6,134 @@ import (
 )
 
 // queue holds the arrivals that were released and that no session has taken,
-// in order. The pacer pushes, workers take; both may be many.
+// in order. The pacer pushes, workers take; both may be many. A worker that waits
+// is handed its arrival, the one that waits longest first, so that all sessions
+// have their turn.
 type queue struct {
 	limit    int  // arrivals that may wait; 0 is no limit
 	onlyIdle bool // take an arrival only when a worker waits for one
 
 	mu     sync.Mutex
-	wake   sync.Cond // an arrival came, or the end
 	items  []arrival // from head on
 	head   int
-	idle   int // workers that wait
+	idle   []*waiter // that wait, from first on; only when there are no items
+	first  int
 	closed bool
 	// emptied gets a token when the last waiting arrival was taken.
 	emptied chan struct{}
 }
 
+// waiter is a worker's place among those that wait. It is used again and again.
+type waiter struct {
+	ready chan struct{} // of one: a token when given is set
+	given verdictOfWait
+	a     arrival
+}
+
+type verdictOfWait uint8
+
+const (
+	waits verdictOfWait = iota
+	served
+	noMore
+)
+
+func newWaiter() *waiter { return &waiter{ready: make(chan struct{}, 1)} }
+
 func newQueue(limit int, onlyIdle bool) *queue {
-	q := &queue{limit: limit, onlyIdle: onlyIdle, emptied: make(chan struct{}, 1)}
-	q.wake.L = &q.mu
-	return q
+	return &queue{limit: limit, onlyIdle: onlyIdle, emptied: make(chan struct{}, 1)}
 }
 
 // push adds an arrival, or returns false when there is no room for it.
 func (q *queue) push(a arrival) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	waiting := len(q.items) - q.head
-	if q.onlyIdle && waiting >= q.idle || q.limit > 0 && waiting >= q.limit+q.idle {
+	if q.hand(a) {
+		return true
+	}
+	if q.onlyIdle || q.limit > 0 && len(q.items)-q.head >= q.limit {
 		return false
 	}
 	q.items = append(q.items, a)
-	q.wake.Signal()
 	return true
 }
 
-// take waits for an arrival; ok is false when there will be no more. waiting is
-// called when the caller counts among those that wait.
-func (q *queue) take(waiting func()) (a arrival, ok bool) {
+// hand gives an arrival to the worker that waits longest; false when none does.
+// q.mu is held.
+func (q *queue) hand(a arrival) bool {
+	if q.first == len(q.idle) {
+		return false
+	}
+	w := q.idle[q.first]
+	q.idle[q.first] = nil
+	q.first++
+	q.compact()
+	w.a, w.given = a, served
+	w.ready <- struct{}{}
+	return true
+}
+
+// compact gives back the room of those who have left the line.
+func (q *queue) compact() {
+	switch {
+	case q.first == len(q.idle):
+		q.idle, q.first = q.idle[:0], 0
+	case q.first >= 1024 && q.first*2 >= len(q.idle):
+		q.idle = q.idle[:copy(q.idle, q.idle[q.first:])]
+		q.first = 0
+	}
+}
+
+// takeResult says how take ended.
+type takeResult uint8
+
+const (
+	tookOne   takeResult = iota
+	tookNone             // there will be no more
+	tookLeave            // over came first
+)
+
+// take waits for an arrival, until over is closed. ready is called when the caller
+// counts among those that wait. w is the caller's.
+func (q *queue) take(w *waiter, ready func(), over <-chan struct{}) (arrival, takeResult) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.idle++
-	waiting()
-	for q.head == len(q.items) && !q.closed {
-		q.wake.Wait()
+	switch {
+	case q.head < len(q.items):
+		a := q.pop()
+		q.mu.Unlock()
+		return a, tookOne
+	case q.closed:
+		q.mu.Unlock()
+		return arrival{}, tookNone
 	}
-	q.idle--
-	if q.head == len(q.items) {
-		return arrival{}, false
+	w.given = waits
+	q.idle = append(q.idle, w)
+	q.mu.Unlock()
+	ready()
+	select {
+	case <-w.ready:
+	case <-over:
+		q.mu.Lock()
+		if w.given == waits {
+			q.withdraw(w)
+			q.mu.Unlock()
+			return arrival{}, tookLeave
+		}
+		q.mu.Unlock()
+		<-w.ready
 	}
-	return q.pop(), true
+	if w.given == noMore {
+		return arrival{}, tookNone
+	}
+	return w.a, tookOne
+}
+
+// withdraw takes w out of the line; q.mu is held. Its entry may be used again at
+// once, so it must not stay there.
+func (q *queue) withdraw(w *waiter) {
+	if i := slices.Index(q.idle[q.first:], w); i >= 0 {
+		q.idle = slices.Delete(q.idle, q.first+i, q.first+i+1)
+	}
 }
 
 // pop removes the first arrival; q.mu is held and there is one.
@@ -79,13 +158,14 @@ func (q *queue) pop() arrival {
 func (q *queue) putBack(a arrival) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.head > 0 {
+	switch {
+	case q.head == len(q.items) && q.hand(a):
+	case q.head > 0:
 		q.head--
 		q.items[q.head] = a
-	} else {
+	default:
 		q.items = slices.Insert(q.items, 0, a)
 	}
-	q.wake.Signal()
 }
 
 // empty reports whether no arrival waits.
@@ -95,12 +175,16 @@ func (q *queue) empty() bool {
 	return q.head == len(q.items)
 }
 
-// close ends the queue: workers get what still waits, then false.
+// close ends the queue: workers get what still waits, then nothing.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	q.wake.Broadcast()
+	for _, w := range q.idle[q.first:] {
+		w.given = noMore
+		w.ready <- struct{}{}
+	}
+	q.idle, q.first = nil, 0
 }
 
 // abandon takes out everything that waits.

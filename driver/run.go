@@ -42,6 +42,7 @@ type Runner struct {
 	clock    chan struct{} // closed when the clock has started
 	sessions atomic.Uint32 // numbers given out
 	stopped  atomic.Int64  // offset at which the user stopped the load, 0 if not
+	warm     warmup
 
 	mu    sync.Mutex       // guards early
 	early []metrics.Sample // what ended before the clock started, offsets since base
@@ -53,6 +54,7 @@ type Runner struct {
 // New returns a Runner that has dialled nothing yet.
 func New(p *Plan, c *metrics.Collector, log *zap.Logger) *Runner {
 	r := &Runner{plan: p, collector: c, log: log, base: time.Now(), clock: make(chan struct{})}
+	r.warm.init(p)
 	for i := range p.Groups {
 		r.groups = append(r.groups, newGroup(r, i, &p.Groups[i]))
 	}
@@ -143,7 +145,7 @@ func (r *Runner) MeasuredEnd() time.Duration {
 	var end time.Duration
 	for _, g := range r.groups {
 		if g.endedByTime.Load() {
-			end = max(end, g.plan.scheduledEnd(r.plan.Warmup))
+			end = max(end, r.warm.end()+g.plan.Duration)
 		}
 	}
 	return end
@@ -198,6 +200,11 @@ func (r *Runner) load(ctx context.Context, stop <-chan struct{}) error {
 	}
 	r.startClock()
 	var g errgroup.Group
+	warming, endWarming := context.WithCancel(soft)
+	var warm sync.WaitGroup
+	defer warm.Wait()
+	defer endWarming()
+	warm.Go(func() { r.warm.run(warming, r) })
 	for _, gr := range r.groups {
 		g.Go(func() error {
 			err := gr.run(work, soft)
@@ -228,7 +235,10 @@ func (r *Runner) openSessions(ctx context.Context) error {
 	for _, gr := range r.groups {
 		gctx, give := context.WithCancelCause(ctx)
 		defer give(nil)
-		for _, s := range gr.pool.Slots() {
+		for i, s := range gr.pool.Slots() {
+			if !gr.opensAtStart(i) {
+				continue
+			}
 			g.Go(func() error {
 				if _, err := s.Session(gctx); err != nil {
 					gr.refusal.CompareAndSwap(nil, &err)
@@ -329,7 +339,7 @@ func (r *Runner) phase(at time.Duration) metrics.Phase {
 	switch {
 	case at < 0:
 		return metrics.PhaseSetup
-	case at < r.plan.Warmup:
+	case at < r.warm.end():
 		return metrics.PhaseWarmup
 	}
 	return metrics.PhaseMeasured

@@ -10,12 +10,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mcpbench/internal/curve"
 	"mcpbench/metrics"
 	"mcpbench/scenarios"
 )
 
 func open(rate float64, sessions int, d time.Duration) scenarios.Group {
-	return scenarios.Group{Open: true, Process: "constant", Rate: rate, Sessions: sessions, Duration: d, InFlight: 1}
+	return scenarios.Group{
+		Open: true, Process: "constant", Level: curve.Constant(rate), WarmLevel: rate, Sessions: sessions, Duration: d, InFlight: 1,
+	}
 }
 
 func closed(sessions int, d time.Duration, n int64) scenarios.Group {

@@ -26,6 +26,7 @@ type session struct {
 	opened   metrics.Sample // its KindConnect sample, offsets since base
 	requests atomic.Int64
 	calls    calls
+	life     life
 
 	listener Listener // nil when it is none
 	subs     subscriptions
@@ -37,9 +38,15 @@ type session struct {
 // Close lets calls in flight have their answers, within ctx: that one call has
 // found the session lost, or that it is due for renewal, is not their fault.
 func (s *session) Close(ctx context.Context) error {
+	if s.life.expiry != nil {
+		s.life.expiry.Stop()
+	}
 	select {
 	case <-s.calls.over():
 	case <-ctx.Done():
+	}
+	if c, ok := s.Session.(closerAs); ok && s.life.ending != mcp.EndOrderly {
+		return c.CloseAs(ctx, s.life.ending) //nolint:wrapcheck // as Close does
 	}
 	return s.Session.Close(ctx)
 }
@@ -105,6 +112,7 @@ func (g *group) dial(ctx context.Context, slot int) (*session, error) {
 		Session: opened, number: s.Session, proto: s.Proto, version: info.Version,
 		opened: s, listener: listenerOf(opened),
 	}
+	g.begin(live)
 	live.skipped = lacking(g.plan.Steps, info)
 	if err := g.learnTools(ctx, opened); err != nil {
 		return nil, g.unprepared(ctx, live, fmt.Errorf("tools: %w", err))

@@ -51,10 +51,14 @@ type worker struct {
 	// endLoad ends it in order, as the end of its schedule does.
 	endLoad context.CancelCauseFunc
 	badRow  error // of the iteration: a row that cannot be read
+
+	seat   *seat
+	waiter *waiter              // open load
+	on     *pool.Live[*session] // that an iteration runs on, see life
 }
 
 func newWorker(g *group, slot *pool.Slot[*session], did *tally, giveUp context.CancelCauseFunc) *worker {
-	w := &worker{g: g, slot: slot, did: did, giveUp: giveUp}
+	w := &worker{g: g, slot: slot, did: did, giveUp: giveUp, seat: &g.seats[slot.Index()], waiter: newWaiter()}
 	w.env.Seed = g.runner.plan.Seed
 	w.env.Group = int(g.index)
 	w.env.Session = slot.Index()
@@ -72,16 +76,14 @@ func (w *worker) loop(work, soft, dial context.Context, usedUp func()) {
 		}
 	}()
 	var last *pool.Live[*session]
-	for soft.Err() == nil && !w.g.usedUp() {
-		live, ok := w.session(dial)
+	for w.seat.await(dial) && soft.Err() == nil && !w.g.usedUp() {
+		live, ok := w.enter(dial)
 		if !ok {
 			return
 		}
-		index, ok := w.g.take()
-		if !ok {
-			return
-		}
-		if !w.feed(work, index) {
+		index, ok := w.g.take(w.seat)
+		if !ok || !w.feed(work, index) {
+			w.leave(work, live, true)
 			return
 		}
 		if live != last || !w.g.plan.Think.IsZero() || w.g.plan.Feeds != nil {
@@ -93,10 +95,47 @@ func (w *worker) loop(work, soft, dial context.Context, usedUp func()) {
 		if w.seq == 0 {
 			pause = max(pause, idlePause)
 		}
-		if !sleep(soft, pause) {
+		if !w.pause(soft, dial, pause) {
 			return
 		}
 	}
+}
+
+// pause waits for d between two iterations, or until soft ends: then it returns
+// false. When the session is to end meanwhile, it does, and another takes its place.
+func (w *worker) pause(soft, dial context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return soft.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	for {
+		var over <-chan struct{}
+		if live := w.slot.Live(); live != nil {
+			over = live.Session.life.over
+		}
+		select {
+		case <-t.C:
+			return true
+		case <-soft.Done():
+			return false
+		case <-over:
+			if !w.replace(dial) {
+				return soft.Err() == nil
+			}
+		}
+	}
+}
+
+// replace ends the slot's session, which is due, and opens another unless the
+// place is to have none. It returns false when there is none.
+func (w *worker) replace(ctx context.Context) bool {
+	if live := w.slot.Live(); live != nil && !w.seat.isOn() {
+		w.leave(ctx, live, false)
+		return false
+	}
+	_, ok := w.session(ctx)
+	return ok
 }
 
 // idlePause is the least time between two iterations of a session that made no
@@ -112,21 +151,27 @@ func (w *worker) serveArrivals(work, feed context.Context, ready func()) {
 		ready() // the dial may take long, and the load does not wait for it
 	}
 	for work.Err() == nil { // what waits then is the pacer's to record
-		if _, ok := w.session(feed); !ok {
-			return
-		}
-		a, ok := w.g.queue.take(ready)
+		live, ok := w.session(feed)
 		if !ok {
 			return
 		}
+		a, how := w.g.queue.take(w.waiter, ready, live.Session.life.over)
+		switch how {
+		case tookNone:
+			return
+		case tookLeave:
+			continue // another session takes the place of this one
+		case tookOne:
+		}
 		// The session may have been lost while we waited, which can be long.
-		live, ok := w.session(work)
+		live, ok = w.enter(work)
 		if !ok {
 			w.unservable(work, a)
 			return
 		}
 		if !w.feed(work, a.index) {
 			w.g.neverStarted(a, metrics.IterInterrupted)
+			w.leave(work, live, true)
 			continue
 		}
 		w.now = w.g.runner.now()
@@ -149,21 +194,37 @@ func (w *worker) feed(ctx context.Context, index uint64) bool {
 }
 
 // session returns the slot's session, dialled if need be, again and again with
-// the slot's waits in between, until ctx or the slot ends: then ok is false.
+// the slot's waits in between, until ctx or the slot ends: then ok is false. One
+// that is to end does so first.
 func (w *worker) session(ctx context.Context) (live *pool.Live[*session], ok bool) {
 	for {
 		live, err := w.slot.Session(ctx)
-		if err == nil && !ended(live.Session) {
-			return live, true
-		}
-		if err == nil { // it died while nothing was asked of it
+		switch {
+		case err == nil && ended(live.Session): // it died while nothing was asked of it
 			w.lose(ctx, live, errDiedIdle)
-			continue
-		}
-		if ctx.Err() != nil || errors.Is(err, pool.ErrSlotEnded) {
+		case err == nil && live.Session.life.due.Load():
+			w.leave(ctx, live, false)
+			select {
+			case <-live.Session.life.gone:
+			case <-ctx.Done():
+				return nil, false
+			}
+		case err == nil:
+			return live, true
+		case ctx.Err() != nil || errors.Is(err, pool.ErrSlotEnded):
 			return nil, false
+		default:
+			w.g.dialFailed(w.giveUp)
 		}
-		w.g.dialFailed(w.giveUp)
+	}
+}
+
+// enter is session for an iteration that begins on it; leave ends that.
+func (w *worker) enter(ctx context.Context) (live *pool.Live[*session], ok bool) {
+	for {
+		if live, ok = w.session(ctx); !ok || live.Session.life.enter() {
+			return live, ok
+		}
 	}
 }
 
@@ -176,11 +237,12 @@ func ended(s *session) bool {
 	return ok && e.Ended()
 }
 
-// iterate replays the flow once and records the iteration.
+// iterate replays the flow once and records the iteration. The worker has entered
+// the session, and leaves the one that it is on at the end.
 func (w *worker) iterate(ctx context.Context, a arrival, live *pool.Live[*session]) {
 	g, r := w.g, w.g.runner
 	w.did.started.Add(1)
-	w.arrival, w.seq, w.evaluated, w.moved = a, 0, false, false
+	w.arrival, w.seq, w.evaluated, w.moved, w.on = a, 0, false, false, live
 	out := metrics.Sample{
 		Kind: metrics.KindIteration, Group: g.index, Session: live.Session.number, Proto: live.Session.proto,
 		Iteration: a.index, Intended: a.intended, Release: a.released, Start: w.now,
@@ -191,11 +253,9 @@ func (w *worker) iterate(ctx context.Context, a arrival, live *pool.Live[*sessio
 	switch {
 	case p.live == nil: // disconnected
 	case w.slot.Done(p.live):
-		w.record() // in the order of the ends
-		w.end(ctx, p.live, "renewed", pool.ErrRenew)
+		p.live.Session.life.order("renewed")
 	case p.endSession:
-		w.record()
-		w.end(ctx, p.live, "on_error", errOnError)
+		p.live.Session.life.order("on_error")
 	}
 	out.Outcome = metrics.Outcome(outcome)
 	out.Seq = w.seq
@@ -211,6 +271,18 @@ func (w *worker) iterate(ctx context.Context, a arrival, live *pool.Live[*sessio
 	}
 	w.last = append(w.last, out)
 	w.record()
+	if r.warm.warming() {
+		r.warm.iterated()
+	}
+	w.leaveCurrent(ctx)
+}
+
+// leaveCurrent leaves the session that the worker is on, if any.
+func (w *worker) leaveCurrent(ctx context.Context) {
+	if live := w.on; live != nil {
+		w.on = nil
+		w.leave(ctx, live, true)
+	}
 }
 
 // keep puts a sample of a request among those that are ready.
@@ -247,8 +319,19 @@ func (w *worker) replay(ctx context.Context, live *pool.Live[*session]) *pass {
 		w.scriptError(live.Session, w.pass.first, w.badRow)
 		return &w.pass
 	}
+	if limit := w.g.plan.IterTimeout; limit > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, limit, errIterationTime)
+		defer cancel()
+		w.do(limited, &w.pass, w.g.plan.Do)
+		return &w.pass
+	}
 	w.do(ctx, &w.pass, w.g.plan.Do)
 	return &w.pass
+}
+
+// timeIsOver reports whether ctx ended because the iteration has used up its time.
+func timeIsOver(ctx context.Context) bool {
+	return ctx.Err() != nil && errors.Is(context.Cause(ctx), errIterationTime)
 }
 
 // step performs one step and records each of its requests: one, or one for
@@ -256,6 +339,11 @@ func (w *worker) replay(ctx context.Context, live *pool.Live[*session]) *pass {
 func (w *worker) step(ctx context.Context, live *pool.Live[*session], step *scenarios.Step, id uint16) metrics.Outcome {
 	w.record()
 	w.page = 0
+	if limit := w.g.plan.StepTimeout; limit > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, limit, errStepTime)
+		defer cancel()
+		ctx = limited
+	}
 	params, err := w.params(step)
 	if err != nil {
 		return w.scriptError(live.Session, id, err)
@@ -355,6 +443,9 @@ func (w *worker) finish(
 		w.expect(&s, step, reply)
 	}
 	w.check(&s, step, reply)
+	if warm := &w.g.runner.warm; warm.warming() && s.Outcome == metrics.OK {
+		warm.timed(s.Latency())
+	}
 	w.prev, w.moved = s.End, true
 	w.keep(s)
 	if mcp.SessionLost(err) && w.once == nil {

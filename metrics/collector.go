@@ -29,6 +29,7 @@ type Collector struct {
 	clock    atomic.Pointer[time.Time]
 	snapshot atomic.Pointer[Snapshot]
 	broken   chan struct{} // closed when a sink has failed
+	warmup   warmup
 
 	// Owned by Run, then by the caller of Summary.
 	started     time.Time // when Run began
@@ -57,7 +58,8 @@ func NewCollector(cfg CollectorConfig) *Collector {
 		cfg.Catalog = &Catalog{}
 	}
 	c := &Collector{cfg: cfg, stream: newStream(cfg.SlabLimit), totals: newTotals(cfg.Catalog), broken: make(chan struct{})}
-	c.seconds = newSeconds(&c.cfg)
+	c.warmup.at.Store(int64(cfg.Warmup))
+	c.seconds = newSeconds(&c.cfg, &c.warmup)
 	for _, s := range cfg.Sinks {
 		intervals, _ := s.(IntervalSink)
 		load, _ := s.(LoadSink)

@@ -51,7 +51,7 @@ func (c *Collector) Summary(info RunInfo) *Summary {
 	s := &Summary{
 		SchemaVersion: SchemaVersion, RunID: info.RunID, Scenario: info.Scenario,
 		StartedAt: info.StartedAt.UTC().Truncate(time.Microsecond),
-		DurationS: duration.Seconds(), WarmupS: c.cfg.Warmup.Seconds(), Seed: info.Seed,
+		DurationS: duration.Seconds(), WarmupS: c.warmupLength(info.MeasuredEnd).Seconds(), Seed: info.Seed,
 		ResultsDir: info.ResultsDir, Tags: maps.Clone(info.Tags),
 		Targets: c.targets(), Sessions: c.sessions(&info), Iterations: c.iterations(),
 		Requests: requests, Steps: steps, Checks: c.checks(),
@@ -103,7 +103,15 @@ func (c *Collector) measuredEnd(scheduled time.Duration) time.Duration {
 
 // duration is the length of the measured phase.
 func (c *Collector) duration(scheduled time.Duration) time.Duration {
-	return max(c.measuredEnd(scheduled)-c.cfg.Warmup, 0)
+	return max(c.measuredEnd(scheduled)-c.warmup.end(), 0)
+}
+
+// warmupLength is that of the warm-up, which may have lasted until the end.
+func (c *Collector) warmupLength(scheduled time.Duration) time.Duration {
+	if end := c.warmup.end(); end < Endless {
+		return end
+	}
+	return max(scheduled, 0)
 }
 
 func (c *Collector) targets() []TargetSummary {

@@ -10,7 +10,7 @@ func (c *Collector) stepSummaries(scheduled time.Duration) []StepSummary {
 	if scheduled > 0 {
 		end = scheduled
 	}
-	first := int64(c.cfg.Warmup / time.Second)
+	first := int64(c.warmup.end() / time.Second)
 	seconds := int64((end+time.Second-1)/time.Second) - first
 	out := []StepSummary{}
 	for i := range cat.Steps {
@@ -59,7 +59,7 @@ func (c *Collector) load(duration, scheduled time.Duration) []LoadSummary {
 		if info.Open {
 			row.Model, row.Pacer = "open", info.Pacer
 		}
-		row.RatePerS = g.offered(duration, scheduled-c.cfg.Warmup)
+		row.RatePerS = g.offered(duration, scheduled-c.warmup.end())
 		row.AchievedPerS = row.RatePerS
 		if n := g.arrivals(); n > 0 {
 			row.AchievedPerS *= min(g.reached()/float64(n), 1)

@@ -18,9 +18,10 @@ var noValues = newIntervalHistogram()
 
 // seconds holds the intervals and load rows that are still open, by second.
 type seconds struct {
-	cfg  *CollectorConfig
-	open map[int64]*second
-	next int64 // the oldest second not handed over
+	cfg    *CollectorConfig
+	warmup *warmup
+	open   map[int64]*second
+	next   int64 // the oldest second not handed over
 	// read is the second up to which the gauges were read; last is what was read.
 	read   int64
 	last   []Gauges
@@ -59,10 +60,11 @@ type recentSecond struct {
 	latency  *hdrhistogram.Histogram // nil when nothing was timed
 }
 
-func newSeconds(cfg *CollectorConfig) seconds {
+func newSeconds(cfg *CollectorConfig, w *warmup) seconds {
 	groups := len(cfg.Catalog.Groups)
 	return seconds{
-		cfg: cfg, open: map[int64]*second{}, next: setupSecond, read: setupSecond,
+		warmup: w,
+		cfg:    cfg, open: map[int64]*second{}, next: setupSecond, read: setupSecond,
 		last: make([]Gauges, groups), wanted: make([]int, groups), trends: make([]trend, len(cfg.Catalog.Steps)),
 	}
 }
@@ -198,7 +200,7 @@ func (w *seconds) close() ([]Interval, []LoadRow) {
 	w.rows = w.rows[:0]
 	var requests int64
 	var latency *hdrhistogram.Histogram
-	base := int64(w.cfg.Warmup / time.Second)
+	base := int64(w.warmup.end() / time.Second)
 	for _, key := range slices.Sorted(maps.Keys(sec.rows)) {
 		row := sec.rows[key]
 		row.Second = i
@@ -223,7 +225,7 @@ func (w *seconds) close() ([]Interval, []LoadRow) {
 // loadRows appends the rows of one second, by group and phase.
 func (w *seconds) loadRows(rows []LoadRow, i int64, sec *second) []LoadRow {
 	phase := PhaseMeasured
-	if time.Duration(i)*time.Second < w.cfg.Warmup {
+	if time.Duration(i)*time.Second < w.warmup.end() {
 		phase = PhaseWarmup
 	}
 	if i == setupSecond {

@@ -106,7 +106,8 @@ type CollectorConfig struct {
 	Gauges func(group int) Gauges
 	// Tallies is read with the gauges; nil is none.
 	Tallies func() Tallies
-	// Warmup is the length of the warm-up phase.
+	// Warmup is the length of the warm-up phase; Endless when that is not known
+	// beforehand, see Collector.EndWarmup.
 	Warmup time.Duration
 	// Trial is written to intervals and load rows.
 	Trial uint16

@@ -84,7 +84,7 @@ func (c *compiler) program() *Program {
 	p.Name, p.Description = c.Name(), f.Description
 	p.Tags = texts(f.Tags)
 	p.OutputDir = f.Output.Dir
-	p.Warmup = f.Load.Warmup.D
+	c.warmup(&f.Load.Warmup)
 	p.Grace = orDefault(f.Load.Grace, defaultGrace)
 	p.Limits = c.limits(&f.Limits)
 	p.Unsupported = slices.Clone(c.later)

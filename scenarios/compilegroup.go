@@ -2,7 +2,9 @@ package scenarios
 
 import (
 	"strings"
+	"time"
 
+	"mcpbench/internal/curve"
 	"mcpbench/internal/nearest"
 	"mcpbench/scenarios/internal/grammar"
 	"mcpbench/scenarios/internal/syntax"
@@ -60,23 +62,74 @@ func (c *compiler) group(name string, g *grammar.Group, flows []string) Group {
 		Iterations: g.Iterations.Count,
 		OnError:    onErrorOf(g.OnError).Or(NextIteration),
 	}
-	if !g.Duration.Set && !g.Iterations.Set {
-		out.Duration = defaultDuration
-	}
+	out.PerSession = g.Iterations.PerSession
+	out.IdleSessions = g.IdleSessions
 	if g.Node.Lookup("arrivals") != nil {
 		c.openGroup(&out, g)
 		c.size(g, &out, "max_sessions")
-		return out
+	} else {
+		c.closedGroup(&out, g)
+		c.size(g, &out, "sessions")
 	}
-	out.Sessions = max(g.Sessions.Count, 1)
+	c.lasts(&out, g)
+	out.Life = c.life(g)
+	return out
+}
+
+// lasts says how long the group's load is: what it says itself, or its stages.
+func (c *compiler) lasts(out *Group, g *grammar.Group) {
+	staged, stages := out.Level.End()
+	switch key := g.Node.Key("duration"); {
+	case stages && g.Duration.Set:
+		c.fault(key, syntax.Join(g.Path, "duration"), "the stages say how long the load is (%v); leave duration out", staged)
+	case stages:
+		out.Duration = staged
+	case len(out.Times) > 0 && !g.Duration.Set:
+		out.Duration = out.Times[len(out.Times)-1] + time.Nanosecond // with the last one
+	case !g.Duration.Set && !g.Iterations.Set:
+		out.Duration = defaultDuration
+	}
+}
+
+// closedGroup compiles a load of sessions.
+func (c *compiler) closedGroup(out *Group, g *grammar.Group) {
 	out.Think = c.spread(g.Think, g.Path+".think")
-	c.size(g, &out, "sessions")
 	for _, key := range []string{"max_sessions", "on_saturation", "queue_limit"} {
 		if n := g.Node.Key(key); n != nil {
 			c.fault(n, syntax.Join(g.Path, key), "%s belongs to an open load, which has arrivals", key)
 		}
 	}
-	return out
+	start := g.Sessions.Count
+	if len(g.Sessions.Stages) == 0 {
+		out.Sessions = max(start, 1)
+		out.Level, out.WarmLevel = curve.Constant(float64(out.Sessions)), float64(out.Sessions)
+		return
+	}
+	stages := make([]curve.Stage, 0, len(g.Sessions.Stages))
+	for _, s := range g.Sessions.Stages {
+		if s.Node == nil || s.Node.Kind != syntax.Map {
+			continue
+		}
+		stages = append(stages, curve.Stage{
+			Level: float64(s.To), HasLevel: s.Node.Lookup("to") != nil, Over: s.Over.D, Hold: s.Hold.D,
+		})
+	}
+	out.Changes = true
+	out.Level = curve.Stages(float64(start), stages)
+	out.WarmLevel = firstLevel(float64(start), stages)
+	out.Sessions = max(int(out.Level.Max()), int(out.WarmLevel), 1)
+	if out.Level.Max() == 0 {
+		c.fault(g.Sessions.Node.Lookup("stages"), g.Path+".sessions.stages", "there is never a session")
+	}
+}
+
+// firstLevel is the level of the warm-up of a load with stages: the one at their
+// start, or the first that they lead to when that is 0.
+func firstLevel(start float64, stages []curve.Stage) float64 {
+	for i := 0; start == 0 && i < len(stages); i++ {
+		start = stages[i].Level
+	}
+	return start
 }
 
 // maxRequestsAtOnce bounds sessions × in_flight of a group: each is a goroutine
@@ -86,7 +139,7 @@ const maxRequestsAtOnce = 200_000
 // size refuses a group that no machine could run. key is the one that says how
 // many sessions it has.
 func (c *compiler) size(g *grammar.Group, out *Group, key string) {
-	if out.Sessions <= maxRequestsAtOnce/out.InFlight {
+	if out.Sessions+out.IdleSessions <= maxRequestsAtOnce/out.InFlight {
 		return
 	}
 	at := g.Node.Key(key)
@@ -112,22 +165,10 @@ func (c *compiler) openGroup(out *Group, g *grammar.Group) {
 	if n := g.Node.Key("queue_limit"); n != nil && out.DropWhenFull {
 		c.fault(n, g.Path+".queue_limit", "queue_limit does not go with on_saturation: drop, which has no queue")
 	}
-	a := g.Arrivals
-	if a == nil {
-		return
+	if g.Iterations.PerSession > 0 {
+		c.fault(g.Node.Lookup("iterations"), g.Path+".iterations", "per_session belongs to a closed load, which has sessions")
 	}
-	if a.Process != "" {
-		out.Process = a.Process
-	}
-	out.Rate = a.Rate.PerSecond
-	if a.Node.Kind != syntax.Map && a.Node.Kind != syntax.Null {
-		return
-	}
-	if rate, stages := a.Node.Key("rate"), a.Node.Key("stages"); rate == nil && stages == nil {
-		c.fault(g.Node.Key("arrivals"), a.Path, "arrivals wants a rate, e.g. rate: 200/s")
-	} else if rate != nil && stages != nil {
-		c.fault(stages, a.Path, "rate and stages are two ways to say how many arrivals; keep one")
-	}
+	c.arrivals(out, g)
 }
 
 // reference returns the index of a server or flow that a group names, or of the

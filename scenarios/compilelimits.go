@@ -24,12 +24,14 @@ const (
 
 func (c *compiler) limits(f *grammar.Limits) Limits {
 	out := Limits{
-		RequestTimeout: c.limit(f.Place, "request_timeout", f.RequestTimeout, defaultRequestTimeout),
-		ConnectTimeout: c.limit(f.Place, "connect_timeout", f.ConnectTimeout, defaultConnectTimeout),
-		ResponseBytes:  c.bytes(f.Place, "response_bytes", f.ResponseBytes, defaultResponseBytes, mostResponseBytes),
-		HeaderBytes:    c.bytes(f.Place, "header_bytes", f.HeaderBytes, defaultHeaderBytes, mostHeaderBytes),
-		StderrHead:     defaultStderrBytes,
-		StderrTail:     defaultStderrBytes,
+		RequestTimeout:   c.limit(f.Place, "request_timeout", f.RequestTimeout, defaultRequestTimeout),
+		ConnectTimeout:   c.limit(f.Place, "connect_timeout", f.ConnectTimeout, defaultConnectTimeout),
+		StepTimeout:      c.limit(f.Place, "step_timeout", f.StepTimeout, 0),
+		IterationTimeout: c.limit(f.Place, "iteration_timeout", f.IterationTimeout, 0),
+		ResponseBytes:    c.bytes(f.Place, "response_bytes", f.ResponseBytes, defaultResponseBytes, mostResponseBytes),
+		HeaderBytes:      c.bytes(f.Place, "header_bytes", f.HeaderBytes, defaultHeaderBytes, mostHeaderBytes),
+		StderrHead:       defaultStderrBytes,
+		StderrTail:       defaultStderrBytes,
 	}
 	if f.Stderr.Set {
 		out.StderrHead, out.StderrTail = f.Stderr.Head, f.Stderr.Tail

@@ -300,7 +300,9 @@ func (a *applier) load() {
 func (a *applier) group(name string, g *syntax.Node, rate string) {
 	if rate != "" {
 		arrivals := g.Child("arrivals", a.origin("rate"))
-		arrivals.Remove("stages")
+		for _, shape := range shapes {
+			arrivals.Remove(shape)
+		}
 		arrivals.Set("rate", a.text("rate", rate))
 		if sessions := g.Lookup("sessions"); sessions != nil {
 			if count := sessions.Lookup("count"); count != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"mcpbench/internal/curve"
 	"mcpbench/scenarios"
 )
 
@@ -41,44 +42,44 @@ func TestOverrideLoad(t *testing.T) {
 		{
 			"nothing",
 			scenarios.Overrides{},
-			scenarios.Group{Sessions: 4, Think: scenarios.Constant(second), Duration: 30 * second},
-			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Rate: 5, Duration: 10 * second},
+			scenarios.Group{Level: curve.Constant(4), WarmLevel: 4, Sessions: 4, Think: scenarios.Constant(second), Duration: 30 * second},
+			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Level: curve.Constant(5), WarmLevel: 5, Duration: 10 * second},
 		},
 		{
 			"rate makes it open",
 			scenarios.Overrides{Rate: "200"},
-			scenarios.Group{Open: true, Sessions: 4, Process: "constant", Rate: 200, Duration: 30 * second},
-			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Rate: 200, Duration: 10 * second},
+			scenarios.Group{Open: true, Sessions: 4, Process: "constant", Level: curve.Constant(200), WarmLevel: 200, Duration: 30 * second},
+			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Level: curve.Constant(200), WarmLevel: 200, Duration: 10 * second},
 		},
 		{
 			"rate by the minute, process, sessions",
 			scenarios.Overrides{Rate: "120/m", Process: "poisson", Sessions: 7},
-			scenarios.Group{Open: true, Sessions: 7, Process: "poisson", Rate: 2, Duration: 30 * second},
-			scenarios.Group{Open: true, Sessions: 7, Process: "poisson", Rate: 2, Duration: 10 * second},
+			scenarios.Group{Open: true, Sessions: 7, Process: "poisson", Level: curve.Constant(2), WarmLevel: 2, Duration: 30 * second},
+			scenarios.Group{Open: true, Sessions: 7, Process: "poisson", Level: curve.Constant(2), WarmLevel: 2, Duration: 10 * second},
 		},
 		{
 			"sessions",
 			scenarios.Overrides{Sessions: 9},
-			scenarios.Group{Sessions: 9, Think: scenarios.Constant(second), Duration: 30 * second},
-			scenarios.Group{Open: true, Sessions: 9, Process: "poisson", Rate: 5, Duration: 10 * second},
+			scenarios.Group{Level: curve.Constant(9), WarmLevel: 9, Sessions: 9, Think: scenarios.Constant(second), Duration: 30 * second},
+			scenarios.Group{Open: true, Sessions: 9, Process: "poisson", Level: curve.Constant(5), WarmLevel: 5, Duration: 10 * second},
 		},
 		{
 			"iterations take away the time limit",
 			scenarios.Overrides{Iterations: 100},
-			scenarios.Group{Sessions: 4, Think: scenarios.Constant(second), Iterations: 100},
-			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Rate: 5, Iterations: 100},
+			scenarios.Group{Level: curve.Constant(4), WarmLevel: 4, Sessions: 4, Think: scenarios.Constant(second), Iterations: 100},
+			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Level: curve.Constant(5), WarmLevel: 5, Iterations: 100},
 		},
 		{
 			"both limits",
 			scenarios.Overrides{Iterations: 100, Duration: 2 * second},
-			scenarios.Group{Sessions: 4, Think: scenarios.Constant(second), Iterations: 100, Duration: 2 * second},
-			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Rate: 5, Iterations: 100, Duration: 2 * second},
+			scenarios.Group{Level: curve.Constant(4), WarmLevel: 4, Sessions: 4, Think: scenarios.Constant(second), Iterations: 100, Duration: 2 * second},
+			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Level: curve.Constant(5), WarmLevel: 5, Iterations: 100, Duration: 2 * second},
 		},
 		{
 			"in flight",
 			scenarios.Overrides{InFlight: 8},
-			scenarios.Group{Sessions: 4, Think: scenarios.Constant(second), Duration: 30 * second, InFlight: 8},
-			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Rate: 5, Duration: 10 * second, InFlight: 8},
+			scenarios.Group{Level: curve.Constant(4), WarmLevel: 4, Sessions: 4, Think: scenarios.Constant(second), Duration: 30 * second, InFlight: 8},
+			scenarios.Group{Open: true, Sessions: 3, Process: "poisson", Level: curve.Constant(5), WarmLevel: 5, Duration: 10 * second, InFlight: 8},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -225,16 +226,20 @@ func TestSettings(t *testing.T) {
 		"limits.header_bytes = 1MiB (default)",
 		"limits.stderr = keep-head:2MiB keep-tail:2MiB (default)",
 		"load.warmup = 0s (default)",
+		"load.groups.closed.idle_sessions = 0 (default)",
 		"load.groups.closed.in_flight = 1 (default)",
 		"load.groups.closed.on_saturation = queue (default)",
 		"load.groups.closed.queue_limit = 0 (default)",
 		"load.groups.closed.on_error = next_iteration (default)",
 		"load.groups.closed.arrivals.process = constant (default)",
+		"load.groups.closed.arrivals.on_late = catch_up (default)",
+		"load.groups.open.idle_sessions = 0 (default)",
 		"load.groups.open.in_flight = 1 (default)",
 		"load.groups.open.on_saturation = queue (default)",
 		"load.groups.open.queue_limit = 0 (default)",
 		"load.groups.open.on_error = next_iteration (default)",
 		"load.groups.open.duration = 10s (default)",
+		"load.groups.open.arrivals.on_late = catch_up (default)",
 		"output.dir = results (default)",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -20,6 +20,7 @@ type Program struct {
 	Feeders     []Feeder
 	Thresholds  []metrics.Threshold
 	Warmup      time.Duration
+	WarmupGoal  *WarmupGoal   // of a warm-up whose length is not known beforehand, else nil
 	Grace       time.Duration // default 5s
 	Limits      Limits
 	OutputDir   string // "" when the scenario names none
@@ -33,8 +34,11 @@ type Program struct {
 type Limits struct {
 	RequestTimeout time.Duration // default 30s
 	ConnectTimeout time.Duration // default 10s, dial with handshake
-	ResponseBytes  int64         // of one message; default 16 MiB
-	HeaderBytes    int64         // of an HTTP response; default 1 MiB
+	// StepTimeout bounds a step with all its pages and rounds, IterationTimeout an
+	// iteration with all its steps and pauses; 0 is no limit.
+	StepTimeout, IterationTimeout time.Duration
+	ResponseBytes                 int64 // of one message; default 16 MiB
+	HeaderBytes                   int64 // of an HTTP response; default 1 MiB
 	// StderrHead and StderrTail are how many bytes of the beginning and of the end of
 	// what a server's processes print on stderr are kept; default 2 MiB each.
 	StderrHead, StderrTail int64
@@ -78,24 +82,6 @@ type Server struct {
 type Header struct {
 	Name  string
 	Value Template
-}
-
-// Group is one load group.
-type Group struct {
-	Name         string
-	Server       int // index into Program.Servers
-	Flow         int // index into Program.Flows
-	Open         bool
-	Sessions     int           // closed: sessions; open: max_sessions
-	Think        Spread        // closed: pause between iterations of a session
-	Process      string        // open: constant or poisson
-	Rate         float64       // open: arrivals per second
-	DropWhenFull bool          // open: on_saturation: drop
-	QueueLimit   int           // open: arrivals that may wait; 0 is no limit
-	Duration     time.Duration // 0: none
-	Iterations   int64         // of all sessions together; 0: no limit
-	InFlight     int           // requests in flight on one session, at least 1
-	OnError      OnError       // when a step fails and neither it nor its flow says more; never 0
 }
 
 // Flow is what one iteration does, and what a session does once, after it was

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"mcpbench/internal/curve"
 	"mcpbench/scenarios"
 )
 
@@ -95,10 +96,10 @@ func TestCompile(t *testing.T) {
 			{Name: "demo", Transport: "stdio", Embedded: true, Env: []string{"HOME=/root", "PATH=/bin"}},
 		},
 		Groups: []scenarios.Group{
-			{Name: "zeta", Server: 0, Flow: 0, Sessions: 4, Think: scenarios.Constant(50 * time.Millisecond), InFlight: 2, Iterations: 100},
-			{Name: "alpha", Server: 1, Flow: 1, Open: true, Sessions: 9, Process: "poisson", Rate: 2, DropWhenFull: true, Duration: time.Minute, InFlight: 1},
-			{Name: "queue", Server: 2, Flow: 1, Open: true, Sessions: 1, Process: "constant", Rate: 0.5, QueueLimit: 7, Duration: 10 * time.Second, InFlight: 1},
-			{Name: "plain", Server: 0, Flow: 0, Sessions: 1, Duration: 10 * time.Second, InFlight: 1},
+			{Name: "zeta", Server: 0, Flow: 0, Sessions: 4, Level: curve.Constant(4), WarmLevel: 4, Think: scenarios.Constant(50 * time.Millisecond), InFlight: 2, Iterations: 100},
+			{Name: "alpha", Server: 1, Flow: 1, Open: true, Sessions: 9, Process: "poisson", Level: curve.Constant(2), WarmLevel: 2, DropWhenFull: true, Duration: time.Minute, InFlight: 1},
+			{Name: "queue", Server: 2, Flow: 1, Open: true, Sessions: 1, Process: "constant", Level: curve.Constant(0.5), WarmLevel: 0.5, QueueLimit: 7, Duration: 10 * time.Second, InFlight: 1},
+			{Name: "plain", Server: 0, Flow: 0, Sessions: 1, Level: curve.Constant(1), WarmLevel: 1, Duration: 10 * time.Second, InFlight: 1},
 		},
 		Flows: []scenarios.Flow{
 			{Name: "one", Steps: []*scenarios.Step{

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"mcpbench/internal/curve"
 	"mcpbench/scenarios"
 )
 
@@ -26,7 +27,7 @@ func TestQuick(t *testing.T) {
 	want := &scenarios.Program{
 		Name:    "echo",
 		Servers: []scenarios.Server{{Name: "server", Transport: "http", AnyHTTP: true, URL: "http://127.0.0.1:1/mcp", Headers: []scenarios.Header{{Name: "Authorization"}}}},
-		Groups:  []scenarios.Group{{Name: "quick", Sessions: 20, Duration: 5 * time.Second, InFlight: 1}},
+		Groups:  []scenarios.Group{{Name: "quick", Sessions: 20, Level: curve.Constant(20), WarmLevel: 20, Duration: 5 * time.Second, InFlight: 1}},
 		Flows: []scenarios.Flow{{Name: "quick", Steps: []*scenarios.Step{
 			{ID: "tools/call echo", Method: "tools/call", Name: "echo", RequestName: "echo"},
 		}}},

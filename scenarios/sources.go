@@ -43,7 +43,7 @@ func (s *Scenario) Settings() []Setting {
 			}
 			out = append(out, d)
 		}
-		if p.Value.Lookup("duration") == nil && p.Value.Lookup("iterations") == nil {
+		if p.Value.Lookup("duration") == nil && p.Value.Lookup("iterations") == nil && !staged(g) {
 			out = append(out, Setting{Path: path + ".duration", Value: defaultDuration.String(), Origin: "default"})
 		}
 		if g.Arrivals != nil {
@@ -58,6 +58,11 @@ func (s *Scenario) Settings() []Setting {
 		out = append(out, defaultsOf(answers.Lookup("sampling"), "client.answers.sampling", grammar.Sampling{})...)
 	}
 	return defaults(out, f.Output.Place, "output", f.Output)
+}
+
+// staged tells that a group's load says itself how long it is.
+func staged(g *grammar.Group) bool {
+	return len(g.Sessions.Stages) > 0 || g.Arrivals != nil && (len(g.Arrivals.Stages) > 0 || g.Arrivals.Replay != nil)
 }
 
 // settings adds the values below n; keys lead to it, as writer has them.

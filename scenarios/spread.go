@@ -1,17 +1,13 @@
 package scenarios
 
 import (
-	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
-	"mcpbench/internal/nearest"
 	"mcpbench/scenarios/internal/dist"
 	"mcpbench/scenarios/internal/grammar"
 	"mcpbench/scenarios/internal/syntax"
@@ -49,19 +45,9 @@ func (c *compiler) times(e *grammar.Empirical) ([]time.Duration, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
-	r.ReuseRecord = true
-	names, err := r.Read()
+	r, column, err := column(data, e.File, e.Column)
 	if err != nil {
-		return nil, fmt.Errorf("%s: no line of names: %w", e.File, err)
-	}
-	names = slices.Clone(names)
-	column := slices.Index(names, e.Column)
-	if e.Column == "" && len(names) == 1 {
-		column = 0
-	}
-	if column < 0 {
-		return nil, fmt.Errorf("%s has no column %q%s; it has: %s", e.File, e.Column, nearest.DidYouMean(e.Column, names), strings.Join(names, ", "))
+		return nil, err
 	}
 	var out []time.Duration
 	for {

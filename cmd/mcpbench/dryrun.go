@@ -71,19 +71,32 @@ func dryStep(step *scenarios.Step, env *scenarios.Env) (string, error) {
 
 func loadText(g *scenarios.Group) string {
 	var b strings.Builder
-	if g.Open {
-		fmt.Fprintf(&b, "%s arrivals at %g/s on at most %s", g.Process, g.Rate, count(g.Sessions, "session"))
-	} else {
+	switch {
+	case g.Open && g.Process == "replay":
+		fmt.Fprintf(&b, "%s as recorded on at most %s", count(len(g.Times), "arrival"), count(g.Sessions, "session"))
+	case g.Open && g.Changes:
+		fmt.Fprintf(&b, "%s arrivals at up to %g/s on at most %s", g.Process, g.Peak(), count(g.Sessions, "session"))
+	case g.Open:
+		fmt.Fprintf(&b, "%s arrivals at %g/s on at most %s", g.Process, g.Peak(), count(g.Sessions, "session"))
+	case g.Changes:
+		fmt.Fprintf(&b, "up to %s", count(g.Sessions, "session"))
+	default:
 		b.WriteString(count(g.Sessions, "session"))
-		if !g.Think.IsZero() {
-			fmt.Fprintf(&b, " thinking %v", g.Think)
-		}
+	}
+	if !g.Open && !g.Think.IsZero() {
+		fmt.Fprintf(&b, " thinking %v", g.Think)
+	}
+	if g.IdleSessions > 0 {
+		fmt.Fprintf(&b, " and %s", count(g.IdleSessions, "idle one"))
 	}
 	if g.InFlight > 1 {
 		fmt.Fprintf(&b, ", %d requests in flight on each", g.InFlight)
 	}
 	if g.Iterations > 0 {
 		fmt.Fprintf(&b, ", %s in all", count(int(g.Iterations), "iteration"))
+	}
+	if g.PerSession > 0 {
+		fmt.Fprintf(&b, ", %s each", count(int(g.PerSession), "iteration"))
 	}
 	if g.Duration > 0 {
 		fmt.Fprintf(&b, ", for %v", g.Duration)

@@ -155,13 +155,21 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 		e.file.Clock.T0 = &t0
 	}
 	e.collector = metrics.NewCollector(metrics.CollectorConfig{
-		Catalog: e.plan.Catalog, Sinks: []metrics.Sink{e.parquet}, Warmup: p.Warmup,
+		Catalog: e.plan.Catalog, Sinks: []metrics.Sink{e.parquet}, Warmup: warmupLength(p),
 		Gauges:  func(group int) metrics.Gauges { return e.runner.Gauges(group) },
 		Tallies: func() metrics.Tallies { return e.runner.Tallies() },
 	})
 	e.decide(ctx, log)
 	e.runner = driver.New(e.plan, e.collector, log)
 	return nil
+}
+
+// warmupLength is that of the warm-up, as far as it is known beforehand.
+func warmupLength(p *scenarios.Program) time.Duration {
+	if p.WarmupGoal != nil {
+		return metrics.Endless
+	}
+	return p.Warmup
 }
 
 // choosePacers gives each open group its pacer, and the program its processors.
@@ -174,7 +182,7 @@ func (e *execution) choosePacers() {
 		}
 		g.Pacer = e.flags.pacer
 		if g.Pacer == "auto" {
-			g.Pacer = driver.PacerFor(g.Rate)
+			g.Pacer = driver.PacerFor(g.Peak())
 		}
 		e.plan.Catalog.Groups[i].Pacer = g.Pacer
 		if g.Pacer == driver.PacerPrecise {

@@ -171,13 +171,22 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[grammar.Rate]():
 		return clone(rate)
 	case reflect.TypeFor[grammar.Warmup]():
-		return either(duration, object("duration", "duration", duration))
+		return either(duration, object("",
+			"duration", duration, "iterations", either(whole("1"), variable), "max", duration,
+			"stable", object("", "window", duration, "within", either(number("1"), variable)),
+		))
 	case reflect.TypeFor[grammar.Threshold]():
 		return either(text, object("expr", "expr", text, "abort", anything()))
 	case reflect.TypeFor[grammar.Sessions]():
-		return either(whole("1"), variable, object("", "count", either(whole("1"), variable), "stages", anything()))
+		count := either(whole("0"), variable)
+		return either(whole("1"), variable, object("", "count", count, "stages", &jsonschema.Schema{
+			Type: "array", Items: object("", "to", count, "over", duration, "hold", duration),
+		}))
+	case reflect.TypeFor[grammar.RateStages]():
+		return &jsonschema.Schema{Type: "array", Items: object("", "rate", rate, "over", duration, "hold", duration)}
 	case reflect.TypeFor[grammar.Iterations]():
-		return either(whole("1"), variable, object("each", "each", anything()))
+		count := either(whole("1"), variable)
+		return either(whole("1"), variable, object("", "total", count, "per_session", count, "each", anything()))
 	case reflect.TypeFor[grammar.Task]():
 		return object("", "poll", &jsonschema.Schema{Type: "string", Enum: []any{"server", "fixed"}}, "every", duration, "timeout", duration)
 	case reflect.TypeFor[grammar.Names]():

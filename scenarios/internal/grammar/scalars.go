@@ -63,21 +63,6 @@ type Threshold struct {
 	Path string
 }
 
-// Warmup is a duration, written also as {duration: D}.
-type Warmup Duration
-
-// Sessions is a number, written also as {count: N}.
-type Sessions struct {
-	Count int
-	Set   bool
-}
-
-// Iterations is a number of iterations.
-type Iterations struct {
-	Count int64
-	Set   bool
-}
-
 // ParseDuration reads a duration with a unit; the error says what to write.
 func ParseDuration(text string) (time.Duration, error) {
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
@@ -93,8 +78,8 @@ func ParseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// maxRate is the most arrivals per second that are paced.
-const maxRate = 1_000_000
+// MaxRate is the most arrivals per second that are paced.
+const MaxRate = 1_000_000
 
 // ParseRate reads a number of arrivals per s, m or h and returns it per second.
 // A number without a unit counts per second when bare is set.
@@ -108,8 +93,8 @@ func ParseRate(text string, bare bool) (float64, error) {
 		return 0, fmt.Errorf("rates carry units, e.g. 200/s")
 	case v <= 0:
 		return 0, fmt.Errorf("a rate must be more than 0")
-	case v > maxRate:
-		return 0, fmt.Errorf("a rate must be at most %d/s", maxRate)
+	case v > MaxRate:
+		return 0, fmt.Errorf("a rate must be at most %d/s", MaxRate)
 	}
 	switch strings.TrimSpace(unit) {
 	case "s", "":
@@ -200,50 +185,4 @@ func (v *Threshold) decode(d *decoder, n *syntax.Node, path string) {
 	case syntax.Null, syntax.Bool, syntax.Int, syntax.Float, syntax.Seq:
 		d.fault(n, path, "wants a threshold such as p99(latency) < 250ms; this is %s", n.Kind)
 	}
-}
-
-func (v *Warmup) decode(d *decoder, n *syntax.Node, path string) {
-	if n.Kind != syntax.Map {
-		(*Duration)(v).decode(d, n, path)
-		return
-	}
-	var long struct {
-		Place
-		Duration Duration `json:"duration" jsonschema:"required"`
-	}
-	d.value(n, path, &long)
-	*v = Warmup(long.Duration)
-}
-
-func (v *Sessions) decode(d *decoder, n *syntax.Node, path string) {
-	if n.Kind != syntax.Map {
-		v.Count, v.Set = int(d.integer(n, path, 1)), true
-		return
-	}
-	var long struct {
-		Place
-		Count  int   `json:"count" jsonschema:"minimum=1"`
-		Stages Later `json:"stages"`
-	}
-	d.value(n, path, &long)
-	switch {
-	case n.Lookup("count") == nil && n.Lookup("stages") == nil:
-		d.fault(n, path, "wants a number of sessions, or {count: N}")
-	case n.Lookup("count") != nil && n.Lookup("stages") != nil:
-		d.fault(n.Key("stages"), path, "count and stages are two ways to say how many sessions; keep one")
-	}
-	v.Count, v.Set = long.Count, true
-}
-
-func (v *Iterations) decode(d *decoder, n *syntax.Node, path string) {
-	if n.Kind != syntax.Map {
-		v.Count, v.Set = d.integer(n, path, 1), true
-		return
-	}
-	var long struct {
-		Place
-		Each Later `json:"each" jsonschema:"required"`
-	}
-	d.value(n, path, &long)
-	v.Set = true
 }

@@ -112,71 +112,16 @@ type Limits struct {
 	RequestTimeout Duration `json:"request_timeout" jsonschema:"default=30s"`
 	// ConnectTimeout is the longest that dialling with the handshake may take.
 	ConnectTimeout Duration `json:"connect_timeout" jsonschema:"default=10s"`
+	// StepTimeout is the longest a step may take with all its pages and rounds. Default: no limit.
+	StepTimeout Duration `json:"step_timeout"`
+	// IterationTimeout is the longest an iteration may take with all its steps and thinking. Default: no limit.
+	IterationTimeout Duration `json:"iteration_timeout"`
 	// ResponseBytes is the largest message that is read: an answer, an event, a line.
 	ResponseBytes Size `json:"response_bytes" jsonschema:"default=16MiB"`
 	// HeaderBytes is the largest header of an HTTP response that is read.
 	HeaderBytes Size `json:"header_bytes" jsonschema:"default=1MiB"`
 	// Stderr says how much of what a server's processes print on stderr is kept.
 	Stderr Keep `json:"stderr" jsonschema:"default=keep-head:2MiB keep-tail:2MiB"`
-}
-
-// Load says how often the flows run.
-type Load struct {
-	Place
-	// Use takes over a map of another file: FILE#PATH. What is written here wins.
-	Use Text `json:"use"`
-	// Warmup comes before the measured time; its requests are recorded, marked and left out of results.
-	Warmup Warmup `json:"warmup" jsonschema:"default=0s"`
-	// Grace is the time that open requests have to end after the stop.
-	Grace Duration `json:"grace" jsonschema:"default=5s"`
-	// Groups of load, by name. All of them run at the same time.
-	Groups map[string]*Group `json:"groups" jsonschema:"required"`
-}
-
-// Group is load that runs one flow: closed with sessions, open with arrivals.
-type Group struct {
-	Place
-	// Use takes over a map of another file: FILE#PATH. What is written here wins.
-	Use Text `json:"use"`
-	// Server by name; may be left out when there is only one.
-	Server string `json:"server"`
-	// Flow by name; may be left out when there is only one.
-	Flow string `json:"flow"`
-	// Sessions of a closed load: each waits for its answers before it goes on.
-	Sessions Sessions `json:"sessions" jsonschema:"default=1"`
-	// SessionLife ends and renews sessions.
-	SessionLife Later `json:"session_life"`
-	// Think is the pause of a session between two iterations.
-	Think Spread `json:"think" jsonschema:"default=0s"`
-	// InFlight is how many requests one session may have in flight.
-	InFlight int `json:"in_flight" jsonschema:"minimum=1,default=1"`
-	// Arrivals of an open load: iterations start at their own times.
-	Arrivals *Arrivals `json:"arrivals"`
-	// MaxSessions is how many sessions an open load may use.
-	MaxSessions int `json:"max_sessions" jsonschema:"minimum=1,default=1"`
-	// OnSaturation says what happens to an arrival when no session is free.
-	OnSaturation string `json:"on_saturation" jsonschema:"enum=queue,enum=drop,default=queue"`
-	// QueueLimit is how many arrivals may wait for a session; 0 is no limit.
-	QueueLimit int `json:"queue_limit" jsonschema:"minimum=0,default=0"`
-	// Duration of the measured time. Default: 10s, or none when iterations are given.
-	Duration Duration `json:"duration"`
-	// Iterations of all sessions together. With a duration too, what is reached first ends the group.
-	Iterations Iterations `json:"iterations"`
-	// OnError says what a failed step does to its iteration.
-	OnError string `json:"on_error" jsonschema:"enum=next_iteration,enum=continue,enum=end_session,default=next_iteration"`
-	// Pace replays the pauses of a recorded scenario.
-	Pace Later `json:"pace"`
-}
-
-// Arrivals of an open load.
-type Arrivals struct {
-	Place
-	// Process is how arrivals are spread: at equal distances, or by chance with the same mean.
-	Process string `json:"process" jsonschema:"enum=constant,enum=poisson,default=constant"`
-	// Rate of arrivals, such as 200/s.
-	Rate Rate `json:"rate"`
-	// Stages change the rate over time.
-	Stages Later `json:"stages"`
 }
 
 // Output says where and what to write.

@@ -1,0 +1,9 @@
+package mcp
+
+type Ending uint8
+
+const (
+	EndOrderly Ending = iota
+	EndSilent
+	EndDrop
+)
