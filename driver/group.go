@@ -220,7 +220,7 @@ func (g *group) schedule() Schedule {
 	p, b := g.plan, Bounds{End: g.plan.Duration, Count: g.plan.Iterations}
 	switch p.Process {
 	case "poisson":
-		return PoissonOver(p.Level, b, g.stream("arrivals", 0))
+		return Poisson(p.Level, b, g.stream("arrivals", 0))
 	case "replay":
 		return Replay(p.Times, b)
 	}
@@ -232,7 +232,7 @@ func (g *group) warmSchedule() Schedule {
 	p, b := g.plan, Bounds{}
 	level := curve.Constant(p.WarmLevel)
 	if p.Process == "poisson" {
-		return PoissonOver(level, b, g.stream("arrivals of the warm-up", 0))
+		return Poisson(level, b, g.stream("arrivals of the warm-up", 0))
 	}
 	return Uniform(level, b)
 }

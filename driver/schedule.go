@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"mcpbench/internal/curve"
 )
 
 // Schedule yields the intended starts of an open load, each once, in order, as
@@ -40,51 +42,75 @@ func (l *limiter) admit(at time.Duration) bool {
 	return true
 }
 
-type constant struct {
+type uniform struct {
 	limiter
-	rate float64
-	k    float64
+	curve curve.Curve
+	walk  curve.Walker
+	k     float64
 }
 
-// Constant returns evenly spaced arrivals: the k-th is intended at k/rate
-// seconds, k from 0. rate is in arrivals per second and must be positive.
-func Constant(rate float64, b Bounds) Schedule {
-	return &constant{limiter: limiter{Bounds: b}, rate: rate}
+// Uniform returns the arrivals of a rate over time, in arrivals per second: the k-th,
+// k from 0, is intended when the integral of the rate exceeds k. Where the rate is
+// constant they are evenly spaced.
+func Uniform(rate curve.Curve, b Bounds) Schedule {
+	u := &uniform{limiter: limiter{Bounds: b}, curve: rate}
+	u.walk = u.curve.Walk()
+	return u
 }
 
-func (c *constant) Next() (time.Duration, bool) {
-	at := seconds(c.k / c.rate)
-	if !c.admit(at) {
+func (u *uniform) Next() (time.Duration, bool) {
+	at, ok := u.walk.Next(u.k)
+	if !ok || !u.admit(at) {
 		return 0, false
 	}
-	c.k++
+	u.k++
 	return at, true
 }
 
 type poisson struct {
-	limiter
-	rate float64
-	at   float64 // seconds
-	rng  *rand.Rand
+	uniform
+	rng *rand.Rand
 }
 
-// Poisson returns the arrivals of a Poisson process: independent, exponentially
-// distributed gaps with mean 1/rate seconds. rate must be positive.
-func Poisson(rate float64, b Bounds, rng *rand.Rand) Schedule {
-	return &poisson{limiter: limiter{Bounds: b}, rate: rate, rng: rng}
+// Poisson returns the arrivals of a Poisson process whose rate is a curve, in arrivals
+// per second: exact for each curve, since the gaps of the integral are independent and
+// exponentially distributed with mean 1 (time rescaling).
+func Poisson(rate curve.Curve, b Bounds, rng *rand.Rand) Schedule {
+	p := &poisson{uniform: uniform{limiter: limiter{Bounds: b}, curve: rate}, rng: rng}
+	p.walk = p.curve.Walk()
+	return p
 }
 
 func (p *poisson) Next() (time.Duration, bool) {
-	next := p.at + p.rng.ExpFloat64()/p.rate
-	at := seconds(next)
-	if !p.admit(at) {
+	next := p.k + p.rng.ExpFloat64()
+	at, ok := p.walk.Next(next)
+	if !ok || !p.admit(at) {
 		return 0, false
 	}
-	p.at = next
+	p.k = next
 	return at, true
 }
 
-// seconds converts, saturating: a schedule with a tiny rate must not wrap.
+type replay struct {
+	limiter
+	times []time.Duration
+}
+
+// Replay returns recorded arrivals, as offsets that do not fall.
+func Replay(times []time.Duration, b Bounds) Schedule {
+	return &replay{limiter: limiter{Bounds: b}, times: times}
+}
+
+func (r *replay) Next() (time.Duration, bool) {
+	if len(r.times) == 0 || !r.admit(r.times[0]) {
+		return 0, false
+	}
+	at := r.times[0]
+	r.times = r.times[1:]
+	return at, true
+}
+
+// seconds converts, saturating: a tiny rate must not wrap.
 func seconds(s float64) time.Duration {
 	if s >= math.MaxInt64/float64(time.Second) {
 		return math.MaxInt64
