@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mcpbench/driver"
+	"mcpbench/internal/curve"
 )
 
 func drain(t *testing.T, s driver.Schedule, most int) []time.Duration {
@@ -44,7 +45,7 @@ func TestConstant(t *testing.T) {
 		{"slower than the end", 0.001, driver.Bounds{End: time.Second}, 1, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := drain(t, driver.Constant(tc.rate, tc.b), tc.want+1)
+			got := drain(t, driver.Uniform(curve.Constant(tc.rate), tc.b), tc.want+1)
 			if len(got) != tc.want {
 				t.Fatalf("%d arrivals, want %d", len(got), tc.want)
 			}
@@ -60,7 +61,7 @@ func TestConstant(t *testing.T) {
 // mean and standard deviation 1/rate. 4 standard errors are allowed.
 func TestPoisson(t *testing.T) {
 	const rate, seconds = 100.0, 10_000
-	got := drain(t, driver.Poisson(rate, driver.Bounds{End: seconds * time.Second}, rand.New(rand.NewPCG(1, 2))), 2*rate*seconds)
+	got := drain(t, driver.Poisson(curve.Constant(rate), driver.Bounds{End: seconds * time.Second}, rand.New(rand.NewPCG(1, 2))), 2*rate*seconds)
 	if diff := math.Abs(float64(len(got)) - rate*seconds); diff > 4*math.Sqrt(rate*seconds) {
 		t.Errorf("%d arrivals, want %.0f ± %.0f", len(got), rate*seconds, 4*math.Sqrt(rate*seconds))
 	}
@@ -83,7 +84,7 @@ func TestPoisson(t *testing.T) {
 	if math.Abs(variance-rate) > 4*rate*math.Sqrt(2.0/seconds) {
 		t.Errorf("variance of the counts is %.2f, want %.0f", variance, rate)
 	}
-	again := drain(t, driver.Poisson(rate, driver.Bounds{Count: 1000}, rand.New(rand.NewPCG(1, 2))), 1000)
+	again := drain(t, driver.Poisson(curve.Constant(rate), driver.Bounds{Count: 1000}, rand.New(rand.NewPCG(1, 2))), 1000)
 	for i := range again {
 		if again[i] != got[i] {
 			t.Fatalf("arrival %d: %v and %v with the same seed", i, got[i], again[i])
@@ -100,7 +101,7 @@ func FuzzSchedules(f *testing.F) {
 			t.Skip("outside what the scenario loader lets through")
 		}
 		b := driver.Bounds{End: time.Duration(end), Count: count, Warmup: time.Duration(warmup)}
-		for _, s := range []driver.Schedule{driver.Constant(rate, b), driver.Poisson(rate, b, rand.New(rand.NewPCG(seed, 0)))} {
+		for _, s := range []driver.Schedule{driver.Uniform(curve.Constant(rate), b), driver.Poisson(curve.Constant(rate), b, rand.New(rand.NewPCG(seed, 0)))} {
 			last := time.Duration(0)
 			for range 1000 {
 				at, ok := s.Next()

@@ -112,7 +112,7 @@ func (g *group) direct(ctx context.Context) {
 	defer t.Stop()
 	for {
 		at, act := d.next()
-		if act == nil {
+		if act == nil || d.g.plan.Duration > 0 && at >= d.g.plan.Duration {
 			return
 		}
 		t.Reset(d.after + at - g.runner.now())
