@@ -18,6 +18,7 @@ type seat struct {
 
 	mu      sync.Mutex
 	on      bool
+	used    bool          // it was on at some time
 	changed chan struct{} // closed and made anew with each change
 }
 
@@ -28,20 +29,31 @@ func (p *seat) set(on bool) bool {
 	if p.on == on {
 		return false
 	}
-	p.on = on
+	p.on, p.used = on, true
 	close(p.changed)
 	p.changed = make(chan struct{})
 	return true
 }
 
-// await returns when the place is on, false when ctx ends before.
-func (p *seat) await(ctx context.Context) bool {
+// now returns whether the seat is on, whether it ever was, and a channel that is
+// closed when that changes.
+func (p *seat) now() (on, used bool, changed <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.on, p.used, p.changed
+}
+
+// sit returns true when the worker's seat is on, false when ctx ends before. While it
+// is off it has no session, but for the one that was opened before the load.
+func (w *worker) sit(work, ctx context.Context) bool {
 	for {
-		p.mu.Lock()
-		on, changed := p.on, p.changed
-		p.mu.Unlock()
+		on, used, changed := w.seat.now()
 		if on {
 			return ctx.Err() == nil
+		}
+		if live := w.slot.Live(); live != nil && used {
+			live.Session.life.order("ramp_down")
+			w.leave(work, live, false)
 		}
 		select {
 		case <-changed:
@@ -62,7 +74,7 @@ func newSeats(p *GroupPlan, warm bool) []seat {
 	seats := make([]seat, p.Sessions)
 	on := p.sessionsAtStart(warm)
 	for i := range seats {
-		seats[i].on, seats[i].changed = i < on, make(chan struct{})
+		seats[i].on, seats[i].used, seats[i].changed = i < on, i < on, make(chan struct{})
 	}
 	return seats
 }

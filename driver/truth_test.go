@@ -328,6 +328,9 @@ func TestClosedLoadObeysItsLaw(t *testing.T) {
 
 // TestHoursOfStages runs hours of ramps, of churn and of storms.
 func TestHoursOfStages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector takes a minute for it, and the tests of each kind show it the same code")
+	}
 	const hours = 3
 	var stages []curve.Stage
 	for range hours {
@@ -347,9 +350,9 @@ func TestHoursOfStages(t *testing.T) {
 		}(), map[string]int{"churn": hours*60 - 1, "run_end": 5}},
 		{"storms", func() scenarios.Group {
 			g := closed(5, hours*time.Hour, 0)
-			g.Life.StormEvery, g.Life.StormShare = time.Hour, 0.5
+			g.Life.StormEvery, g.Life.StormShare = 20*time.Minute, 0.5
 			return g
-		}(), map[string]int{"storm": (hours - 1) * 3, "run_end": 5}},
+		}(), map[string]int{"storm": (hours*3 - 1) * 3, "run_end": 5}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -76,7 +76,7 @@ func (w *worker) loop(work, soft, dial context.Context, usedUp func()) {
 		}
 	}()
 	var last *pool.Live[*session]
-	for w.seat.await(dial) && soft.Err() == nil && !w.g.usedUp() {
+	for w.sit(work, dial) && soft.Err() == nil && !w.g.usedUp() {
 		live, ok := w.enter(dial)
 		if !ok {
 			return
