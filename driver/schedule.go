@@ -1,9 +1,10 @@
 package driver
 
 import (
-	"math"
 	"math/rand/v2"
 	"time"
+
+	"mcpbench/internal/curve"
 )
 
 // Schedule yields the intended starts of an open load, each once, in order, as
@@ -14,7 +15,7 @@ type Schedule interface {
 }
 
 // Bounds end a schedule. A zero value of either bound means none; with none of
-// the two the schedule never ends.
+// the two the schedule lasts as long as its curve has a level.
 type Bounds struct {
 	End    time.Duration // arrivals are intended before it
 	Count  int64         // arrivals intended at or after Warmup
@@ -40,54 +41,80 @@ func (l *limiter) admit(at time.Duration) bool {
 	return true
 }
 
-type constant struct {
+type uniform struct {
 	limiter
-	rate float64
+	walk curve.Walk
 	k    float64
 }
 
 // Constant returns evenly spaced arrivals: the k-th is intended at k/rate
 // seconds, k from 0. rate is in arrivals per second and must be positive.
-func Constant(rate float64, b Bounds) Schedule {
-	return &constant{limiter: limiter{Bounds: b}, rate: rate}
+func Constant(rate float64, b Bounds) Schedule { return Uniform(curve.Constant(rate), b) }
+
+// Uniform returns the arrivals of a rate that follows c, in arrivals per second,
+// without chance: the k-th, k from 0, is intended when the integral of the rate
+// is k and the rate is positive, see curve.Curve.When. Before any time t there are
+// exactly as many as the integral to t, rounded up.
+func Uniform(c curve.Curve, b Bounds) Schedule {
+	return &uniform{limiter: limiter{Bounds: b}, walk: c.Walk()}
 }
 
-func (c *constant) Next() (time.Duration, bool) {
-	at := seconds(c.k / c.rate)
-	if !c.admit(at) {
+func (u *uniform) Next() (time.Duration, bool) {
+	at, ok := u.walk.Next(u.k)
+	if !ok || !u.admit(at) {
 		return 0, false
 	}
-	c.k++
+	u.k++
 	return at, true
 }
 
 type poisson struct {
 	limiter
-	rate float64
-	at   float64 // seconds
+	walk curve.Walk
+	n    float64 // the integral of the rate at the arrival before
 	rng  *rand.Rand
 }
 
 // Poisson returns the arrivals of a Poisson process: independent, exponentially
 // distributed gaps with mean 1/rate seconds. rate must be positive.
 func Poisson(rate float64, b Bounds, rng *rand.Rand) Schedule {
-	return &poisson{limiter: limiter{Bounds: b}, rate: rate, rng: rng}
+	return PoissonOver(curve.Constant(rate), b, rng)
+}
+
+// PoissonOver returns the arrivals of a Poisson process whose rate follows c, in
+// arrivals per second. The integral of the rate turns such a process into one of
+// rate 1, so exponential steps of mean 1 taken back through it give the arrivals
+// exactly, whatever the curve: nothing is thinned out or held still in between.
+func PoissonOver(c curve.Curve, b Bounds, rng *rand.Rand) Schedule {
+	return &poisson{limiter: limiter{Bounds: b}, walk: c.Walk(), rng: rng}
 }
 
 func (p *poisson) Next() (time.Duration, bool) {
-	next := p.at + p.rng.ExpFloat64()/p.rate
-	at := seconds(next)
-	if !p.admit(at) {
+	n := p.n + p.rng.ExpFloat64()
+	at, ok := p.walk.Next(n)
+	if !ok || !p.admit(at) {
 		return 0, false
 	}
-	p.at = next
+	p.n = n
 	return at, true
 }
 
-// seconds converts, saturating: a schedule with a tiny rate must not wrap.
-func seconds(s float64) time.Duration {
-	if s >= math.MaxInt64/float64(time.Second) {
-		return math.MaxInt64
+type replay struct {
+	limiter
+	times []time.Duration // those to come
+}
+
+// Replay returns arrivals at recorded offsets. They must not fall, and may be
+// equal; the slice is not written to, and must not change meanwhile.
+func Replay(times []time.Duration, b Bounds) Schedule {
+	return &replay{limiter: limiter{Bounds: b}, times: times}
+}
+
+func (r *replay) Next() (time.Duration, bool) {
+	if len(r.times) == 0 || !r.admit(r.times[0]) {
+		return 0, false
 	}
-	return time.Duration(s * float64(time.Second))
+	at := r.times[0]
+	r.times = r.times[1:]
+	return at, true
 }
