@@ -236,8 +236,9 @@ func (c Curve) Equal(d Curve) bool {
 	if c.s == nil || d.s == nil {
 		return c.s == d.s
 	}
-	return c.s.every == d.s.every && c.s.end == d.s.end && c.s.staged == d.s.staged &&
-		slices.Equal(c.s.once, d.s.once) && slices.Equal(c.s.cycle, d.s.cycle)
+	once, cycle := c.parts()
+	otherOnce, otherCycle := d.parts()
+	return c.s.end == d.s.end && c.s.staged == d.s.staged && slices.Equal(once, otherOnce) && slices.Equal(cycle, otherCycle)
 }
 
 func checkLevel(what string, level float64) error {

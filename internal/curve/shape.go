@@ -28,7 +28,7 @@ type piece struct {
 	slope         float64 // per second
 	before, end   float64 // count at the start and at the end
 	amp           float64
-	eccentricity  float64 // amp by mean, see wave.go
+	wave          *wave // with amp
 }
 
 // part is what a piece is built from.
@@ -73,7 +73,7 @@ func lay(parts []part) (pieces []piece, at time.Duration, count float64) {
 		}
 		q := piece{start: at, length: length, level: p.level, to: p.to, slope: slope, before: high + low, amp: p.amp}
 		if q.amp > 0 {
-			q.eccentricity = p.amp / p.level
+			q.wave = newWave(p.level, p.amp, length)
 		}
 		area := (p.level + p.to) / 2 * seconds(length)
 		sum := high + area

@@ -179,7 +179,7 @@ func (p *piece) when(n float64) float64 {
 	case r <= 0:
 		return 0
 	case p.amp > 0:
-		return p.wave(r)
+		return p.wave.when(r)
 	case p.slope == 0:
 		return r / p.level * float64(time.Second)
 	case p.slope > 0:
