@@ -14,19 +14,23 @@ import (
 )
 
 // curves returns one of every kind, with a mean near 50/s over whole periods.
-func curves(t testing.TB) map[string]curve.Curve {
-	t.Helper()
+func curves(tb testing.TB) map[string]curve.Curve {
+	tb.Helper()
 	all := map[string]curve.Curve{"constant": curve.Constant(50)}
 	add := func(name string, c curve.Curve, err error) {
 		if err != nil {
-			t.Fatal(name, err)
+			tb.Fatal(name, err)
 		}
 		all[name] = c
 	}
 	c, err := curve.Stages(0, []curve.Stage{
-		{Level: 100, HasLevel: true, Over: 8 * time.Hour}, {Hold: time.Hour},
-		{Level: 10, HasLevel: true}, {Hold: time.Hour}, {Level: 100, HasLevel: true, Over: time.Second},
-		{Level: 0, HasLevel: true, Over: 12 * time.Hour}, {Level: 50, HasLevel: true},
+		{Level: 100, HasLevel: true, Over: 8 * time.Hour},
+		{Hold: time.Hour},
+		{Level: 10, HasLevel: true},
+		{Hold: time.Hour},
+		{Level: 100, HasLevel: true, Over: time.Second},
+		{Level: 0, HasLevel: true, Over: 12 * time.Hour},
+		{Level: 50, HasLevel: true},
 	})
 	add("stages", c, err)
 	c, err = curve.Spike(45, 350, 17*time.Second, time.Second, 61*time.Second)
@@ -45,7 +49,7 @@ func curves(t testing.TB) map[string]curve.Curve {
 func TestADay(t *testing.T) {
 	day := 24 * time.Hour
 	if testing.Short() {
-		day = 2 * time.Hour // the race detector makes it ten times slower and finds nothing in pure code
+		day = 10 * time.Minute // the race detector makes it ten times slower and finds nothing in pure code
 	}
 	for name, c := range curves(t) {
 		t.Run(name, func(t *testing.T) {
@@ -62,12 +66,12 @@ func TestADay(t *testing.T) {
 	}
 	// 432 million arrivals are too many to take each; every hundredth has its time.
 	w := curve.Constant(5000).Walk()
-	for k := int64(0); k <= 5000*86400; k += 100 {
+	for k := int64(0); k <= 5000*int64(day/time.Second); k += 100 {
 		if at, ok := w.Next(float64(k)); !ok || at != time.Duration(k)*200*time.Microsecond {
 			t.Fatalf("5,000/s: %d at %v %v", k, at, ok)
 		}
 	}
-	hour := time.Hour / 4
+	hour := day / 96
 	p := driver.Poisson(5000, driver.Bounds{End: hour}, rand.New(rand.NewPCG(1, 5000)))
 	if n, want := march(t, p), 5000*hour.Seconds(); math.Abs(float64(n)-want) > 4*math.Sqrt(want) {
 		t.Errorf("5,000/s: %d Poisson arrivals in %v", n, hour)
@@ -91,15 +95,17 @@ func march(t *testing.T, s driver.Schedule) (n int64) {
 }
 
 // ramp goes up and down, with a stretch of nothing and a jump.
-func ramp(t testing.TB) curve.Curve {
-	t.Helper()
+func ramp(tb testing.TB) curve.Curve {
+	tb.Helper()
 	c, err := curve.Stages(0, []curve.Stage{
-		{Level: 100, HasLevel: true, Over: 10 * time.Second}, {Level: 20, HasLevel: true, Over: 8 * time.Second},
-		{Level: 0, HasLevel: true, Hold: 2 * time.Second}, {Level: 60, HasLevel: true, Hold: time.Second},
+		{Level: 100, HasLevel: true, Over: 10 * time.Second},
+		{Level: 20, HasLevel: true, Over: 8 * time.Second},
+		{Level: 0, HasLevel: true, Hold: 2 * time.Second},
+		{Level: 60, HasLevel: true, Hold: time.Second},
 		{Level: 0, HasLevel: true, Over: 9 * time.Second},
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c
 }
@@ -185,12 +191,16 @@ func TestRescaledGaps(t *testing.T) {
 
 // TestConstantIsItsFormula: k/rate, and the running sum of the gaps by rate.
 func TestConstantIsItsFormula(t *testing.T) {
+	arrivals := 200_000
+	if testing.Short() {
+		arrivals = 10_000 // as in TestADay
+	}
 	for _, rate := range []float64{0.01, 1.0 / 60, 1, 3, 50, 333.3, 5000, 1e6} {
 		s := driver.Constant(rate, driver.Bounds{})
 		p := driver.Poisson(rate, driver.Bounds{}, rand.New(rand.NewPCG(3, 4)))
 		r := rand.New(rand.NewPCG(3, 4))
 		var sum float64
-		for k := range 200_000 {
+		for k := range arrivals {
 			at, ok := s.Next()
 			if want := float64(k) / rate * 1e9; !ok || math.Abs(float64(at)-want) > 1 {
 				t.Fatalf("%v/s: %d at %v, want %v ns", rate, k, at, want)

@@ -7,17 +7,17 @@ import (
 	"mcpbench/internal/curve"
 )
 
-func benchCurves(t testing.TB) map[string]curve.Curve {
-	t.Helper()
+func benchCurves(tb testing.TB) map[string]curve.Curve {
+	tb.Helper()
 	return map[string]curve.Curve{
 		"constant":  curve.Constant(50),
-		"ramp":      must(t)(curve.Stages(0, []curve.Stage{{Level: 100, HasLevel: true, Over: 24 * time.Hour}})),
-		"ramp down": must(t)(curve.Stages(100, []curve.Stage{{Level: 1, HasLevel: true, Over: 240 * time.Hour}})),
-		"pulse":     must(t)(curve.Pulse(100, time.Second, time.Second)),
-		"spike":     must(t)(curve.Spike(50, 500, time.Minute, time.Second, time.Minute)),
-		"staircase": must(t)(curve.Staircase(1, 1, time.Minute, 1000)),
-		"sine":      must(t)(curve.Sine(50, 40, time.Minute)),
-		"sine to 0": must(t)(curve.Sine(50, 50, time.Minute)),
+		"ramp":      must(tb)(curve.Stages(0, []curve.Stage{{Level: 100, HasLevel: true, Over: 24 * time.Hour}})),
+		"ramp down": must(tb)(curve.Stages(100, []curve.Stage{{Level: 1, HasLevel: true, Over: 240 * time.Hour}})),
+		"pulse":     must(tb)(curve.Pulse(100, time.Second, time.Second)),
+		"spike":     must(tb)(curve.Spike(50, 500, time.Minute, time.Second, time.Minute)),
+		"staircase": must(tb)(curve.Staircase(1, 1, time.Minute, 1000)),
+		"sine":      must(tb)(curve.Sine(50, 40, time.Minute)),
+		"sine to 0": must(tb)(curve.Sine(50, 50, time.Minute)),
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 
 func TestCrossings(t *testing.T) {
 	c := must(t)(curve.Stages(0, []curve.Stage{
-		{Level: 3, HasLevel: true, Over: 6 * time.Second, Hold: time.Second}, {Level: 1, HasLevel: true, Over: 2 * time.Second}, {Level: 0, HasLevel: true},
+		{Level: 3, HasLevel: true, Over: 6 * time.Second, Hold: time.Second},
+		{Level: 1, HasLevel: true, Over: 2 * time.Second},
+		{Level: 0, HasLevel: true},
 	}))
 	k := c.Crossings(100)
 	var got []curve.Crossing
@@ -21,8 +23,11 @@ func TestCrossings(t *testing.T) {
 	}
 	const s = time.Second
 	want := []curve.Crossing{
-		{At: 1 * s, Slot: 0, On: true}, {At: 3 * s, Slot: 1, On: true}, {At: 5 * s, Slot: 2, On: true},
-		{At: 7*s + s/2 + 1, Slot: 2}, {At: 8*s + s/2 + 1, Slot: 1}, // 2.5 and 1.5 still round up
+		{At: 1 * s, Slot: 0, On: true},
+		{At: 3 * s, Slot: 1, On: true},
+		{At: 5 * s, Slot: 2, On: true},
+		{At: 7*s + s/2 + 1, Slot: 2}, // 2.5 and 1.5 still round up
+		{At: 8*s + s/2 + 1, Slot: 1},
 		{At: 9 * s, Slot: 0},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -35,40 +40,42 @@ func TestCrossings(t *testing.T) {
 // before it Whole was still the other.
 func TestCrossingsAreWhole(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
-	for i, s := range specimens(t, 5, 90) {
-		limit := 1 + r.IntN(300)
-		k := s.curve.Crossings(limit)
-		on, last, n := 0, time.Duration(0), 0
-		for x, ok := k.Next(); ; x, ok = k.Next() {
-			until := x.At
-			if !ok || until > s.horizon {
-				until = s.horizon
+	for _, s := range specimens(t, 5, 90) {
+		replay(t, r, s, 1+r.IntN(300))
+	}
+}
+
+func replay(t *testing.T, r *rand.Rand, s specimen, limit int) {
+	t.Helper()
+	wanted := func(at time.Duration) int { return min(limit, s.curve.Whole(at)) }
+	k := s.curve.Crossings(limit)
+	on, last := 0, time.Duration(0)
+	for range 100_000 {
+		x, ok := k.Next()
+		until := s.horizon
+		if ok {
+			until = min(until, x.At)
+		}
+		if until > last {
+			at := last + time.Duration(r.Int64N(int64(until-last)))
+			if wanted(last) != on || wanted(at) != on || wanted(until-1) != on {
+				t.Fatalf("%s: %d on from %v to %v, want %d, %d at %v, %d",
+					s.name, on, last, until, wanted(last), wanted(at), at, wanted(until-1))
 			}
-			for range 3 {
-				if until == last {
-					break
-				}
-				if at := last + time.Duration(r.Int64N(int64(until-last))); min(limit, s.curve.Whole(at)) != on {
-					t.Fatalf("%d %s: %d on at %v, want %d", i, s.name, on, at, s.curve.Whole(at))
-				}
-			}
-			if until > last && min(limit, s.curve.Whole(until-1)) != on {
-				t.Fatalf("%d %s: %d on just before %v", i, s.name, on, until)
-			}
-			if n++; !ok || x.At >= s.horizon || n > 100_000 {
-				break
-			}
-			want := curve.Crossing{At: x.At, Slot: on, On: true}
-			if !x.On {
-				want = curve.Crossing{At: x.At, Slot: on - 1}
-			}
-			if x != want || x.Slot < 0 || x.Slot >= limit || x.At < last {
-				t.Fatalf("%d %s: crossing %+v, want %+v, %d on since %v", i, s.name, x, want, on, last)
-			}
-			if on++; !x.On {
-				on -= 2
-			}
-			last = x.At
+		}
+		if !ok || x.At >= s.horizon {
+			return
+		}
+		want := curve.Crossing{At: max(x.At, last), Slot: on, On: true}
+		if !x.On {
+			want = curve.Crossing{At: max(x.At, last), Slot: on - 1}
+		}
+		if x != want || x.Slot < 0 || x.Slot >= limit {
+			t.Fatalf("%s: crossing %+v, want %+v", s.name, x, want)
+		}
+		last = x.At
+		if on++; !x.On {
+			on -= 2
 		}
 	}
 }

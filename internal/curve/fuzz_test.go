@@ -21,49 +21,62 @@ func FuzzCurve(f *testing.F) {
 	f.Add(0.0, 0.5, append(stage(100, 10*time.Second, time.Minute), stage(0, 0, time.Minute)...))
 	f.Add(1e12, 1e-9, append(stage(1e-300, 1, math.MaxInt64), stage(1e12, math.MaxInt64, 1)...))
 	f.Fuzz(func(t *testing.T, start, scale float64, data []byte) {
-		var stages []curve.Stage
-		for ; len(data) >= 24 && len(stages) < 50; data = data[24:] {
-			l := math.Float64frombits(binary.LittleEndian.Uint64(data))
-			stages = append(stages, curve.Stage{
-				Level: l, HasLevel: !math.IsNaN(l),
-				Over: time.Duration(binary.LittleEndian.Uint64(data[8:])), Hold: time.Duration(binary.LittleEndian.Uint64(data[16:])),
-			})
-		}
-		c, err := curve.Stages(start, stages)
+		c, err := curve.Stages(start, stagesOf(data))
 		if err != nil {
 			t.Skip("refused")
 		}
 		c = c.Scale(scale).After(time.Second, start)
-		w := c.Walk()
-		last := time.Duration(0)
-		for k := range 2000 {
-			n := float64(k)
-			at, ok := w.Next(n)
-			if !ok {
-				if all := c.Count(math.MaxInt64); all > n+1 {
-					t.Fatalf("%d never comes, but %v do", k, all)
-				}
-				break
-			}
-			count, l := c.Count(at), c.Level(at)
-			if at < last || math.IsNaN(count) || math.IsNaN(l) || l < 0 || l > c.Max() {
-				t.Fatalf("%d at %v after %v: count %v, level %v", k, at, last, count, l)
-			}
-			// A nanosecond holds up to the highest level × 1 ns.
-			if math.Abs(count-n) > 1+c.Max()*2e-9 {
-				t.Fatalf("%d at %v, where the count is %v", k, at, count)
-			}
-			last = at
-		}
-		crossings := c.Crossings(100)
-		on := 0
-		for x, ok := crossings.Next(); ok; x, ok = crossings.Next() {
-			if on++; !x.On {
-				on -= 2
-			}
-			if w := min(100, c.Whole(x.At)); x.On && w < on || !x.On && w > on {
-				t.Fatalf("%+v, but %d are wanted", x, w)
-			}
-		}
+		walkThrough(t, c)
+		crossThrough(t, c)
 	})
+}
+
+func stagesOf(data []byte) (stages []curve.Stage) {
+	for ; len(data) >= 24 && len(stages) < 50; data = data[24:] {
+		l := math.Float64frombits(binary.LittleEndian.Uint64(data))
+		stages = append(stages, curve.Stage{
+			Level: l, HasLevel: !math.IsNaN(l),
+			Over: time.Duration(binary.LittleEndian.Uint64(data[8:])), Hold: time.Duration(binary.LittleEndian.Uint64(data[16:])),
+		})
+	}
+	return stages
+}
+
+func walkThrough(t *testing.T, c curve.Curve) {
+	t.Helper()
+	w := c.Walk()
+	last := time.Duration(0)
+	for k := range 2000 {
+		n := float64(k)
+		at, ok := w.Next(n)
+		if !ok {
+			if all := c.Count(math.MaxInt64); all > n+1 {
+				t.Fatalf("%d never comes, but %v do", k, all)
+			}
+			return
+		}
+		count, l := c.Count(at), c.Level(at)
+		if at < last || math.IsNaN(count) || math.IsNaN(l) || l < 0 || l > c.Max() {
+			t.Fatalf("%d at %v after %v: count %v, level %v", k, at, last, count, l)
+		}
+		// Rounding to a nanosecond moves it by the level × 1 ns.
+		if math.Abs(count-n) > 1+c.Max()*2e-9 {
+			t.Fatalf("%d at %v, where the count is %v", k, at, count)
+		}
+		last = at
+	}
+}
+
+func crossThrough(t *testing.T, c curve.Curve) {
+	t.Helper()
+	k := c.Crossings(100)
+	on := 0
+	for x, ok := k.Next(); ok; x, ok = k.Next() {
+		if on++; !x.On {
+			on -= 2
+		}
+		if w := min(100, c.Whole(x.At)); x.On && w < on || !x.On && w > on {
+			t.Fatalf("%+v, but %d are wanted", x, w)
+		}
+	}
 }

@@ -27,12 +27,12 @@ type specimen struct {
 
 const horizon = 3 * time.Minute
 
-func must(t testing.TB) func(c curve.Curve, err error) curve.Curve {
-	t.Helper()
+func must(tb testing.TB) func(c curve.Curve, err error) curve.Curve {
+	tb.Helper()
 	return func(c curve.Curve, err error) curve.Curve {
-		t.Helper()
+		tb.Helper()
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		return c
 	}
@@ -53,8 +53,8 @@ func (s *specimen) full() bool { return len(s.spans) > 0 && s.spans[len(s.spans)
 func level(l float64) func(float64) float64 { return func(float64) float64 { return l } }
 
 // specimens returns random curves of every kind.
-func specimens(t testing.TB, seed uint64, n int) []specimen {
-	t.Helper()
+func specimens(tb testing.TB, seed uint64, n int) []specimen {
+	tb.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
 	ms := func(low, high int) time.Duration {
 		return time.Duration(low)*time.Millisecond + time.Duration(r.Int64N(int64(high-low)*1e6))
@@ -65,7 +65,7 @@ func specimens(t testing.TB, seed uint64, n int) []specimen {
 			s.name, s.curve = "constant", curve.Constant(l)
 			s.add(horizon, false, level(l))
 		},
-		func(s *specimen) { s.stages(t, r, ms) },
+		func(s *specimen) { s.stages(tb, r, ms) },
 		func(s *specimen) {
 			base, top := 100*r.Float64(), 500*r.Float64()
 			at, length := ms(0, 20_000), ms(1, 10_000)
@@ -73,7 +73,7 @@ func specimens(t testing.TB, seed uint64, n int) []specimen {
 			if r.IntN(3) == 0 {
 				every = 0
 			}
-			s.name, s.curve = "spike", must(t)(curve.Spike(base, top, at, length, every))
+			s.name, s.curve = "spike", must(tb)(curve.Spike(base, top, at, length, every))
 			s.add(at, false, level(base))
 			for !s.full() {
 				s.add(length, true, level(top))
@@ -87,7 +87,7 @@ func specimens(t testing.TB, seed uint64, n int) []specimen {
 		func(s *specimen) {
 			mean, period := 100*r.Float64(), ms(1000, 100_000)
 			amplitude := mean * min(1, 1.2*r.Float64())
-			s.name, s.curve = "sine", must(t)(curve.Sine(mean, amplitude, period))
+			s.name, s.curve = "sine", must(tb)(curve.Sine(mean, amplitude, period))
 			for !s.full() {
 				s.add(period, false, func(x float64) float64 {
 					return mean + amplitude*math.Sin(2*math.Pi*x/period.Seconds())
@@ -96,7 +96,7 @@ func specimens(t testing.TB, seed uint64, n int) []specimen {
 		},
 		func(s *specimen) {
 			l, on, off := 300*r.Float64(), ms(1, 5000), ms(0, 5000)
-			s.name, s.curve = "pulse", must(t)(curve.Pulse(l, on, off))
+			s.name, s.curve = "pulse", must(tb)(curve.Pulse(l, on, off))
 			for !s.full() {
 				s.add(on, true, level(l))
 				s.add(off, true, level(0))
@@ -105,7 +105,7 @@ func specimens(t testing.TB, seed uint64, n int) []specimen {
 		func(s *specimen) {
 			start, by, every := 10*r.Float64(), 0.1+10*r.Float64(), ms(500, 10_000)
 			top := start + 100*r.Float64()
-			s.name, s.curve = "staircase", must(t)(curve.Staircase(start, by, every, top))
+			s.name, s.curve = "staircase", must(tb)(curve.Staircase(start, by, every, top))
 			for i := 0; !s.full(); i++ {
 				s.add(every, true, level(min(top, start+float64(i)*by)))
 			}
@@ -126,8 +126,8 @@ func specimens(t testing.TB, seed uint64, n int) []specimen {
 	return all
 }
 
-func (s *specimen) stages(t testing.TB, r *rand.Rand, ms func(low, high int) time.Duration) {
-	t.Helper()
+func (s *specimen) stages(tb testing.TB, r *rand.Rand, ms func(low, high int) time.Duration) {
+	tb.Helper()
 	start := 0.0
 	if r.IntN(2) == 0 {
 		start = 100 * r.Float64()
@@ -158,7 +158,7 @@ func (s *specimen) stages(t testing.TB, r *rand.Rand, ms func(low, high int) tim
 		s.add(st.Hold, true, level(to))
 		at = to
 	}
-	s.name, s.curve = "stages", must(t)(curve.Stages(start, stages))
+	s.name, s.curve = "stages", must(tb)(curve.Stages(start, stages))
 	s.add(horizon, true, level(at))
 }
 
