@@ -18,7 +18,7 @@ func near(a, b, relative float64) bool {
 // resolution is by how much rounding of the count n alone may move the time at
 // which the level is l, on top of a nanosecond.
 func resolution(n, l float64) time.Duration {
-	return time.Nanosecond + time.Duration(16*(math.Nextafter(n, math.Inf(1))-n)/l*1e9)
+	return time.Nanosecond + time.Duration(min(1e15, 16*(math.Nextafter(n, math.Inf(1))-n)/l*1e9))
 }
 
 // TestAgainstReference holds Level and Count against a definition and a numeric

@@ -20,6 +20,8 @@ func FuzzCurve(f *testing.F) {
 	f.Add(100.0, 1.0, stage(0, 10*time.Second, 0))
 	f.Add(0.0, 0.5, append(stage(100, 10*time.Second, time.Minute), stage(0, 0, time.Minute)...))
 	f.Add(1e12, 1e-9, append(stage(1e-300, 1, math.MaxInt64), stage(1e12, math.MaxInt64, 1)...))
+	// So much comes in 110 years that the first arrivals vanish, seen from the end.
+	f.Add(303.0, 5588.578125, stage(0, 3472328296227680304, time.Hour))
 	f.Fuzz(func(t *testing.T, start, scale float64, data []byte) {
 		c, err := curve.Stages(start, stagesOf(data))
 		if err != nil {

@@ -141,15 +141,14 @@ func (p *piece) levelAt(x time.Duration) float64 {
 	return min(p.to, p.level+p.slope*seconds(x))
 }
 
-// count returns the count at x from the start of the piece. A falling line is
-// counted from its end, so that all terms have one sign and rounding never lets
-// the count fall.
+// count returns the count at x from the start of the piece. The second half of a
+// falling line is counted from its end, so that nothing cancels.
 func (p *piece) count(x time.Duration) float64 {
 	switch {
 	case p.amp > 0:
 		half := math.Sin(math.Pi * (float64(x) / float64(p.length)))
 		return min(p.end, p.before+p.level*seconds(x)+p.amp*seconds(p.length)/math.Pi*half*half)
-	case p.to < p.level:
+	case p.to < p.level && x > p.length/2:
 		y := seconds(p.length - x)
 		return max(p.before, p.end-y*(p.to-p.slope/2*y))
 	}

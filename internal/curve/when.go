@@ -171,8 +171,8 @@ func (s *shape) solve(p place, n float64) (time.Duration, bool) {
 }
 
 // when returns the nanoseconds from the start of the piece at which the count is
-// n. The quadratic equations are solved with all terms of one sign, from the end
-// of a falling line and the start of a rising one, so that nothing cancels.
+// n. The quadratic equations are solved such that nothing cancels: for the second
+// half of a falling line from its end, where all terms have one sign.
 func (p *piece) when(n float64) float64 {
 	r := n - p.before
 	switch {
@@ -182,7 +182,7 @@ func (p *piece) when(n float64) float64 {
 		return p.wave.when(r)
 	case p.slope == 0:
 		return r / p.level * float64(time.Second)
-	case p.slope > 0:
+	case p.slope > 0 || r < p.end-n:
 		return 2 * r / (p.level + math.Sqrt(p.level*p.level+2*p.slope*r)) * float64(time.Second)
 	}
 	left := p.end - n
