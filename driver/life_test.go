@@ -22,7 +22,10 @@ const second = time.Second
 
 // staged is a closed load whose sessions change.
 func staged(start float64, stages ...curve.Stage) scenarios.Group {
-	c := curve.Stages(start, stages)
+	c, err := curve.Stages(start, stages)
+	if err != nil {
+		panic(err)
+	}
 	end, _ := c.End()
 	return scenarios.Group{
 		Level: c, WarmLevel: start, Changes: true, Sessions: int(c.Max()), Duration: end, InFlight: 1,

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"math"
 	"math/rand/v2"
 	"time"
 
@@ -16,7 +15,7 @@ type Schedule interface {
 }
 
 // Bounds end a schedule. A zero value of either bound means none; with none of
-// the two the schedule never ends.
+// the two the schedule lasts as long as its curve has a level.
 type Bounds struct {
 	End    time.Duration // arrivals are intended before it
 	Count  int64         // arrivals intended at or after Warmup
@@ -44,18 +43,16 @@ func (l *limiter) admit(at time.Duration) bool {
 
 type uniform struct {
 	limiter
-	curve curve.Curve
-	walk  curve.Walker
-	k     float64
+	walk curve.Walk
+	k    float64
 }
 
-// Uniform returns the arrivals of a rate over time, in arrivals per second: the k-th,
-// k from 0, is intended when the integral of the rate exceeds k. Where the rate is
-// constant they are evenly spaced.
-func Uniform(rate curve.Curve, b Bounds) Schedule {
-	u := &uniform{limiter: limiter{Bounds: b}, curve: rate}
-	u.walk = u.curve.Walk()
-	return u
+// Uniform returns the arrivals of a rate that follows c, in arrivals per second,
+// without chance: the k-th, k from 0, is intended when the integral of the rate
+// is k and the rate is positive, see curve.Curve.When. Before any time t there are
+// exactly as many as the integral to t, rounded up.
+func Uniform(c curve.Curve, b Bounds) Schedule {
+	return &uniform{limiter: limiter{Bounds: b}, walk: c.Walk()}
 }
 
 func (u *uniform) Next() (time.Duration, bool) {
@@ -68,35 +65,37 @@ func (u *uniform) Next() (time.Duration, bool) {
 }
 
 type poisson struct {
-	uniform
-	rng *rand.Rand
+	limiter
+	walk curve.Walk
+	n    float64 // the integral of the rate at the arrival before
+	rng  *rand.Rand
 }
 
-// Poisson returns the arrivals of a Poisson process whose rate is a curve, in arrivals
-// per second: exact for each curve, since the gaps of the integral are independent and
-// exponentially distributed with mean 1 (time rescaling).
-func Poisson(rate curve.Curve, b Bounds, rng *rand.Rand) Schedule {
-	p := &poisson{uniform: uniform{limiter: limiter{Bounds: b}, curve: rate}, rng: rng}
-	p.walk = p.curve.Walk()
-	return p
+// Poisson returns the arrivals of a Poisson process whose rate follows c, in
+// arrivals per second. The integral of the rate turns such a process into one of
+// rate 1, so exponential steps of mean 1 taken back through it give the arrivals
+// exactly, whatever the curve: nothing is thinned out or held still in between.
+func Poisson(c curve.Curve, b Bounds, rng *rand.Rand) Schedule {
+	return &poisson{limiter: limiter{Bounds: b}, walk: c.Walk(), rng: rng}
 }
 
 func (p *poisson) Next() (time.Duration, bool) {
-	next := p.k + p.rng.ExpFloat64()
-	at, ok := p.walk.Next(next)
+	n := p.n + p.rng.ExpFloat64()
+	at, ok := p.walk.Next(n)
 	if !ok || !p.admit(at) {
 		return 0, false
 	}
-	p.k = next
+	p.n = n
 	return at, true
 }
 
 type replay struct {
 	limiter
-	times []time.Duration
+	times []time.Duration // those to come
 }
 
-// Replay returns recorded arrivals, as offsets that do not fall.
+// Replay returns arrivals at recorded offsets. They must not fall, and may be
+// equal; the slice is not written to, and must not change meanwhile.
 func Replay(times []time.Duration, b Bounds) Schedule {
 	return &replay{limiter: limiter{Bounds: b}, times: times}
 }
@@ -108,12 +107,4 @@ func (r *replay) Next() (time.Duration, bool) {
 	at := r.times[0]
 	r.times = r.times[1:]
 	return at, true
-}
-
-// seconds converts, saturating: a tiny rate must not wrap.
-func seconds(s float64) time.Duration {
-	if s >= math.MaxInt64/float64(time.Second) {
-		return math.MaxInt64
-	}
-	return time.Duration(s * float64(time.Second))
 }

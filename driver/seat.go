@@ -2,7 +2,6 @@ package driver
 
 import (
 	"context"
-	"iter"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -95,7 +94,7 @@ type director struct {
 	g     *group
 	after time.Duration // length of the warm-up: the times below count from it
 
-	crossings func() (curve.Crossing, bool)
+	crossings *curve.Crossings
 	crossing  curve.Crossing
 	crosses   bool
 
@@ -115,10 +114,8 @@ func (g *group) direct(ctx context.Context) {
 	d := director{g: g, after: after}
 	if g.plan.Varies() {
 		d.start()
-		next, stop := iter.Pull(g.plan.Level.Crossings(g.plan.Sessions))
-		defer stop()
-		d.crossings = next
-		d.crossing, d.crosses = next()
+		d.crossings = g.plan.Level.Crossings(g.plan.Sessions)
+		d.crossing, d.crosses = d.crossings.Next()
 	}
 	t := time.NewTimer(0)
 	defer t.Stop()
@@ -153,7 +150,7 @@ func (d *director) next() (at time.Duration, act func()) {
 	}
 	life := &d.g.plan.Life
 	if life.Churn > 0 {
-		if t := seconds(float64(d.churned+1) / life.Churn); t < at {
+		if t, ok := curve.Constant(life.Churn).When(float64(d.churned + 1)); ok && t < at {
 			at, act = t, d.churn
 		}
 	}
@@ -167,7 +164,7 @@ func (d *director) next() (at time.Duration, act func()) {
 
 func (d *director) cross() {
 	d.switchSeat(d.crossing.Slot, d.crossing.On)
-	d.crossing, d.crosses = d.crossings()
+	d.crossing, d.crosses = d.crossings.Next()
 }
 
 func (d *director) switchSeat(i int, on bool) {

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mcpbench/driver"
-	"mcpbench/internal/curve"
 	"mcpbench/metrics"
 	"mcpbench/scenarios"
 )
@@ -99,7 +98,7 @@ func TestWarmupEndsByTimeWhenItsGoalIsNotMet(t *testing.T) {
 func TestWarmupRunsAtTheFirstLevel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := open(0, 50, 10*second)
-		g.Level = curve.Stages(0, []curve.Stage{to(20, 10*second, 0)})
+		g.Level = staged(0, to(20, 10*second, 0)).Level
 		g.WarmLevel, g.Changes = 20, true
 		s := &server{answer: takes(time.Millisecond)}
 		sink, _, err := load{group: g, server: s, warmup: 3 * second, grace: second}.run(t.Context(), t, nil)

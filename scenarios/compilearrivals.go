@@ -84,6 +84,8 @@ func shapeOrRate(shape string) string {
 
 // shape returns the rate over time, and the one of the warm-up.
 func (c *compiler) shape(a *grammar.Arrivals, shape string, rate float64) (level curve.Curve, warm float64) {
+	var err error
+	warm = rate
 	switch shape {
 	case "stages":
 		stages := make([]curve.Stage, 0, len(a.Stages))
@@ -93,40 +95,29 @@ func (c *compiler) shape(a *grammar.Arrivals, shape string, rate float64) (level
 			}
 			stages = append(stages, curve.Stage{Level: s.Rate.PerSecond, HasLevel: s.Rate.Set, Over: s.Over.D, Hold: s.Hold.D})
 		}
-		return curve.Stages(rate, stages), firstLevel(rate, stages)
+		level, err = curve.Stages(rate, stages)
+		warm = firstLevel(rate, stages)
 	case "spike":
-		s := a.Spike
-		length := c.limit(s.Place, "for", s.For, 0)
-		if s.Every.Set && s.Every.D < length {
-			c.fault(s.Node.Lookup("every"), s.Path+".every", "a spike lasts longer than the time to the next one")
-			return level, 0
-		}
-		return curve.Spike(rate, s.Rate.PerSecond, s.At.D, length, s.Every.D), rate
+		level, err = curve.Spike(rate, a.Spike.Rate.PerSecond, a.Spike.At.D, a.Spike.For.D, a.Spike.Every.D)
 	case "sine":
-		s := a.Sine
-		if s.Amplitude.PerSecond > rate {
-			c.fault(s.Node.Lookup("amplitude"), s.Path+".amplitude", "is greater than the rate (%g/s), which would go below 0", rate)
-			return level, 0
-		}
-		return curve.Sine(rate, s.Amplitude.PerSecond, c.limit(s.Place, "period", s.Period, time.Second)), rate
+		level, err = curve.Sine(rate, a.Sine.Amplitude.PerSecond, a.Sine.Period.D)
 	case "bursts":
-		s := a.Bursts
-		return curve.Pulse(rate, c.limit(s.Place, "on", s.On, time.Second), c.limit(s.Place, "off", s.Off, time.Second)), rate
+		level, err = curve.Pulse(rate, a.Bursts.On.D, a.Bursts.Off.D)
 	case "steps":
-		s := a.Steps
-		top := s.To.PerSecond
-		if s.To.Set && top < rate {
-			c.fault(s.Node.Lookup("to"), s.Path+".to", "is less than the rate at the start (%g/s)", rate)
-			return level, 0
+		top := a.Steps.To.PerSecond
+		if !a.Steps.To.Set {
+			top = min(grammar.MaxRate, rate+a.Steps.By.PerSecond*(curve.MaxPieces-1))
 		}
-		if !s.To.Set {
-			top = grammar.MaxRate
-		}
-		return curve.Staircase(rate, s.By.PerSecond, c.limit(s.Place, "every", s.Every, time.Second), top), rate
+		level, err = curve.Staircase(rate, a.Steps.By.PerSecond, a.Steps.Every.D, top)
 	case "replay":
 		return curve.Constant(0), 0
+	default:
+		level = curve.Constant(rate)
 	}
-	return curve.Constant(rate), rate
+	if err != nil {
+		c.fault(a.Node.Key(shape), syntax.Join(a.Path, shape), "%s", err)
+	}
+	return level, warm
 }
 
 // maxReplayed bounds the arrivals of a replay: they are held in memory.

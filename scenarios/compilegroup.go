@@ -115,7 +115,12 @@ func (c *compiler) closedGroup(out *Group, g *grammar.Group) {
 		})
 	}
 	out.Changes = true
-	out.Level = curve.Stages(float64(start), stages)
+	level, err := curve.Stages(float64(start), stages)
+	if err != nil {
+		c.fault(g.Sessions.Node.Key("stages"), g.Path+".sessions.stages", "%s", err)
+		return
+	}
+	out.Level = level
 	out.WarmLevel = firstLevel(float64(start), stages)
 	out.Sessions = max(int(out.Level.Max()), int(out.WarmLevel), 1)
 	if out.Level.Max() == 0 {

@@ -1,326 +1,264 @@
-// Package curve describes a level over time, such as arrivals per second or a
-// number of sessions, with its integral and the inverse of that in closed form, so
-// that a load of any shape is exact after any length of time.
+// Package curve describes the level of a load over time, arrivals per second or
+// a number of sessions, and answers exactly: how much has come until a time, and
+// when so much has come. It knows no clock.
 package curve
 
 import (
+	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"time"
 )
 
-// Curve is a level over time, from 0 on. It is never negative. The zero value is 0
-// for ever. It is immutable and safe for concurrent use.
-type Curve struct {
-	lead  []piece // without gaps, from 0 on
-	cycle []piece // repeated for ever after the lead; nil: the level stays at last
-	last  float64
+const (
+	// MaxLevel is the highest level of a curve. Its square and its integral
+	// over all time must stay far inside a float64.
+	MaxLevel = 1e12
+	// MaxPieces is how many stages or steps a curve may have.
+	MaxPieces = 10_000
+	// forever is the end of all pieces, 292 years.
+	forever time.Duration = math.MaxInt64
+)
 
-	start  time.Duration // length of the lead
-	before float64       // integral over the lead
-	period time.Duration // length of the cycle
-	each   float64       // integral over one cycle
-	staged bool
-}
+// Curve is a level over time, from 0 on and for ever. The zero value is the
+// level 0. It is immutable and safe for concurrent use. Where it jumps, the new
+// level holds from that instant on. Times are exact to the nanosecond for the
+// first hundred days, and thereafter to the resolution of a float64; a curve
+// that repeats itself counts its periods in whole numbers, so that nothing adds up.
+type Curve struct{ s *shape }
 
-// piece is a part of a curve: a straight line, or one swing of a sine around its mean.
-type piece struct {
-	at, length time.Duration // at counts from the beginning of the lead or the cycle
-	from, to   float64       // levels at the ends; of a swing both are the mean
-	swing      float64       // amplitude; 0: a straight line
-	count      float64       // integral from the beginning of the lead or the cycle to at
-}
-
-// Stage is a part of Stages: a ramp to Level over Over, when HasLevel, then Hold.
+// Stage is one stage of Stages.
 type Stage struct {
-	Level      float64
-	HasLevel   bool
-	Over, Hold time.Duration
+	Level    float64       // the level to go to, when HasLevel
+	HasLevel bool          // without, the level stays for Over and Hold
+	Over     time.Duration // how long the way to Level takes, in a straight line; 0 is a jump
+	Hold     time.Duration // how long the level then stays
 }
 
-// Constant is always at level.
-func Constant(level float64) Curve { return Curve{last: level} }
+// Constant returns the curve of one level. A level that is negative or no number
+// counts as 0, one above MaxLevel as MaxLevel.
+func Constant(level float64) Curve {
+	return build([]part{flat(sane(level), forever)}, nil)
+}
 
-// Stages goes from start through stages, and then stays where it is.
-func Stages(start float64, stages []Stage) Curve {
-	c := Curve{last: start, staged: true}
-	for _, s := range stages {
-		if s.HasLevel {
-			c.line(s.Over, c.last, s.Level)
-			c.last = s.Level
-		}
-		c.line(s.Hold, c.last, c.last)
+// Stages returns the curve that begins at start and goes through the stages. The
+// last level stays for ever.
+func Stages(start float64, stages []Stage) (Curve, error) {
+	if err := checkLevel("start", start); err != nil {
+		return Curve{}, err
 	}
-	return c
+	if len(stages) > MaxPieces {
+		return Curve{}, fmt.Errorf("%d stages: at most %d", len(stages), MaxPieces)
+	}
+	parts := make([]part, 0, 2*len(stages)+1)
+	level, total := start, time.Duration(0)
+	for i, st := range stages {
+		if st.Over < 0 || st.Hold < 0 {
+			return Curve{}, fmt.Errorf("stage %d: a negative duration", i+1)
+		}
+		total = later(later(total, st.Over), st.Hold)
+		to := level
+		if st.HasLevel {
+			if err := checkLevel("level", st.Level); err != nil {
+				return Curve{}, fmt.Errorf("stage %d: %w", i+1, err)
+			}
+			to = st.Level
+		}
+		parts = append(parts, part{length: st.Over, level: level, to: to}, flat(to, st.Hold))
+		level = to
+	}
+	c := build(append(parts, flat(level, forever)), nil)
+	c.s.end, c.s.staged = total, true
+	return c, nil
 }
 
-// Spike is at base, and from at on at top for length, which is repeated every every;
-// 0 is once. every is not less than length.
-func Spike(base, top float64, at, length, every time.Duration) Curve {
-	c := Curve{last: base}
-	c.line(at, base, base)
-	if every == 0 {
-		c.line(length, top, top)
+// Spike returns the curve that is at base, and from at on at top for length;
+// again every so often, counted from start to start, or only once when every is
+// 0. top may be less than base.
+func Spike(base, top float64, at, length, every time.Duration) (Curve, error) {
+	if err := checkLevel("base", base); err != nil {
+		return Curve{}, err
+	}
+	if err := checkLevel("top", top); err != nil {
+		return Curve{}, err
+	}
+	switch {
+	case at < 0 || length <= 0 || every < 0:
+		return Curve{}, fmt.Errorf("a spike at %v for %v every %v: the length must be positive, the others not negative", at, length, every)
+	case every == 0:
+		return build([]part{flat(base, at), flat(top, length), flat(base, forever)}, nil), nil
+	case every < length:
+		return Curve{}, fmt.Errorf("a spike of %v every %v: it would begin again before its end", length, every)
+	}
+	return build([]part{flat(base, at)}, []part{flat(top, length), flat(base, every-length)}), nil
+}
+
+// Sine returns the curve that swings around mean by amplitude, upwards first.
+func Sine(mean, amplitude float64, period time.Duration) (Curve, error) {
+	if err := checkLevel("mean", mean); err != nil {
+		return Curve{}, err
+	}
+	if err := checkLevel("top", mean+amplitude); err != nil {
+		return Curve{}, err
+	}
+	if !(amplitude >= 0 && amplitude <= mean) {
+		return Curve{}, fmt.Errorf("amplitude %g: must be from 0 to the mean %g, a level is never negative", amplitude, mean)
+	}
+	if period <= 0 {
+		return Curve{}, fmt.Errorf("period %v: must be positive", period)
+	}
+	return build(nil, []part{{length: period, level: mean, to: mean, amp: amplitude}}), nil
+}
+
+// Pulse returns the curve that is at level for on, then at 0 for off, and so on.
+func Pulse(level float64, on, off time.Duration) (Curve, error) {
+	if err := checkLevel("level", level); err != nil {
+		return Curve{}, err
+	}
+	if on <= 0 || off < 0 {
+		return Curve{}, fmt.Errorf("a pulse of %v on and %v off: on must be positive, off not negative", on, off)
+	}
+	return build(nil, []part{flat(level, on), flat(0, off)}), nil
+}
+
+// Staircase returns the curve that begins at start and rises by by every so
+// often until it is at top, where it stays. The last step may be a smaller one.
+func Staircase(start, by float64, every time.Duration, top float64) (Curve, error) {
+	if err := checkLevel("start", start); err != nil {
+		return Curve{}, err
+	}
+	if err := checkLevel("top", top); err != nil {
+		return Curve{}, err
+	}
+	if err := checkLevel("step", by); err != nil {
+		return Curve{}, err
+	}
+	if by == 0 || top < start || every <= 0 {
+		return Curve{}, fmt.Errorf("a staircase from %g by %g every %v to %g: it must rise", start, by, every, top)
+	}
+	// The small part of a step that is left over by rounding is none.
+	steps := math.Ceil((top-start)/by - 1e-9)
+	if steps >= MaxPieces {
+		return Curve{}, fmt.Errorf("a staircase of %.0f steps: at most %d", steps, MaxPieces)
+	}
+	var parts []part
+	for i := range int(steps) {
+		parts = append(parts, flat(start+float64(i)*by, every))
+	}
+	return build(append(parts, flat(top, forever)), nil), nil
+}
+
+// After returns the curve that stays at level for d and then is c from its
+// beginning. It takes levels as Constant does; without a positive d it is c.
+func (c Curve) After(d time.Duration, level float64) Curve {
+	if d <= 0 {
 		return c
 	}
-	c.repeat(line(length, top, top), line(every-length, base, base))
-	return c
-}
-
-// Sine swings around mean, upwards first. The amplitude is not greater than the mean.
-func Sine(mean, amplitude float64, period time.Duration) Curve {
-	c := Curve{last: mean}
-	c.repeat(piece{length: period, from: mean, to: mean, swing: amplitude})
-	return c
-}
-
-// Pulse is at level for on, then at 0 for off, and so on.
-func Pulse(level float64, on, off time.Duration) Curve {
-	c := Curve{last: level}
-	c.repeat(line(on, level, level), line(off, 0, 0))
-	return c
-}
-
-// maxSteps bounds the pieces of a staircase.
-const maxSteps = 1_000_000
-
-// Staircase begins at start and rises by by every every, until top.
-func Staircase(start, by float64, every time.Duration, top float64) Curve {
-	c := Curve{last: start}
-	for by > 0 && c.last < top && len(c.lead) < maxSteps && c.start < math.MaxInt64-every {
-		c.line(every, c.last, c.last)
-		c.last = min(c.last+by, top)
+	once, cycle := c.parts()
+	if len(once)+len(cycle) == 0 {
+		once = []part{flat(0, forever)}
 	}
-	return c
-}
-
-func line(length time.Duration, from, to float64) piece {
-	return piece{length: length, from: from, to: to}
-}
-
-// line adds a straight line to the lead.
-func (c *Curve) line(length time.Duration, from, to float64) {
-	if length <= 0 {
-		return
+	n := build(slices.Insert(once, 0, flat(sane(level), d)), cycle)
+	if end, ok := c.End(); ok {
+		n.s.end, n.s.staged = later(end, d), true
 	}
-	p := piece{at: c.start, length: length, from: from, to: to, count: c.before}
-	c.lead = append(c.lead, p)
-	c.start += length
-	c.before = p.end()
+	return n
 }
 
-// repeat makes pieces the cycle.
-func (c *Curve) repeat(pieces ...piece) {
-	for _, p := range pieces {
-		if p.length <= 0 {
-			continue
-		}
-		p.at, p.count = c.period, c.each
-		c.cycle = append(c.cycle, p)
-		c.period += p.length
-		c.each = p.end()
-	}
-}
-
-// Equal reports whether both are the same at all times, and made alike.
-func (c Curve) Equal(o Curve) bool {
-	return slices.Equal(c.lead, o.lead) && slices.Equal(c.cycle, o.cycle) && c.last == o.last && c.staged == o.staged
-}
-
-// End returns how long the stages of Stages take; ok is false for other curves.
-func (c Curve) End() (length time.Duration, ok bool) { return c.start, c.staged }
-
-// Max returns the highest level.
-func (c Curve) Max() float64 {
-	most := 0.0
-	if c.cycle == nil {
-		most = c.last
-	}
-	for _, pieces := range [][]piece{c.lead, c.cycle} {
-		for i := range pieces {
-			most = max(most, pieces[i].from+pieces[i].swing, pieces[i].to)
+// Scale returns the curve with all levels multiplied by f, which counts as 0
+// when it is negative or no number. No level comes above MaxLevel.
+func (c Curve) Scale(f float64) Curve {
+	f = sane(f)
+	once, cycle := c.parts()
+	for _, parts := range [][]part{once, cycle} {
+		for i := range parts {
+			p := &parts[i]
+			by := f
+			if highest := max(p.level+p.amp, p.to); highest*f > MaxLevel {
+				by = MaxLevel / highest
+			}
+			p.level, p.to, p.amp = p.level*by, p.to*by, p.amp*by
 		}
 	}
-	return most
-}
-
-// at returns the piece that holds t, the time of the beginning of its list, and the
-// integral up to there; nil after the end of a curve without a cycle.
-func (c *Curve) at(t time.Duration) (p *piece, since time.Duration, before float64) {
-	if t < c.start {
-		return find(c.lead, t), 0, 0
+	n := build(once, cycle)
+	if end, ok := c.End(); ok {
+		n.s.end, n.s.staged = end, true
 	}
-	if c.cycle == nil {
-		return nil, c.start, c.before
-	}
-	lap := (t - c.start) / c.period
-	since = c.start + lap*c.period
-	return find(c.cycle, t-since), since, c.before + float64(lap)*c.each
+	return n
 }
 
-// find returns the piece that holds t, which is in one of them.
-func find(pieces []piece, t time.Duration) *piece {
-	i := sort.Search(len(pieces), func(i int) bool { return pieces[i].at > t })
-	return &pieces[i-1]
-}
-
-// Level returns the level at t, which is not negative. Where it jumps that is the
-// level after the jump.
+// Level returns the level at t, 0 before the beginning.
 func (c Curve) Level(t time.Duration) float64 {
-	p, since, _ := c.at(t)
+	p, x, _ := c.at(t)
 	if p == nil {
-		return c.last
-	}
-	return p.level((t - since - p.at).Seconds())
-}
-
-// Whole returns the level at t as a whole number, rounded, halves upwards.
-func (c Curve) Whole(t time.Duration) int { return whole(c.Level(t)) }
-
-func whole(level float64) int { return int(math.Floor(level + half)) }
-
-const half = 0.5
-
-// Count returns the integral of the level from 0 to t, in level seconds.
-func (c Curve) Count(t time.Duration) float64 {
-	p, since, before := c.at(t)
-	if p == nil {
-		return before + c.last*(t-since).Seconds()
-	}
-	return before + p.count + p.integral((t-since-p.at).Seconds())
-}
-
-// When returns the time at which the integral exceeds n; ok is false when it never
-// does. Times beyond what a Duration holds are its greatest value.
-func (c Curve) When(n float64) (t time.Duration, ok bool) {
-	w := c.Walk()
-	return w.Next(n)
-}
-
-// Walker is When for numbers that do not fall, one after the other. It is not safe
-// for concurrent use.
-type Walker struct {
-	c     *Curve
-	i     int // of the piece that the last number was in
-	lap   int64
-	cycle bool // the piece is one of the cycle
-}
-
-// Walk begins at the beginning.
-func (c *Curve) Walk() Walker {
-	return Walker{c: c, cycle: len(c.lead) == 0}
-}
-
-// Next is When.
-func (w *Walker) Next(n float64) (t time.Duration, ok bool) {
-	c := w.c
-	if !w.cycle {
-		for ; w.i < len(c.lead); w.i++ {
-			if p := &c.lead[w.i]; n < p.end() {
-				return duration(p.at, p.when(n-p.count)), true
-			}
-		}
-		w.cycle, w.i = true, 0
-	}
-	n -= c.before
-	if c.cycle == nil {
-		if c.last <= 0 {
-			return 0, false
-		}
-		return duration(c.start, max(n, 0)/c.last), true
-	}
-	if c.each <= 0 {
-		return 0, false
-	}
-	if lap := int64(n / c.each); lap > w.lap+1 {
-		w.lap, w.i = lap-1, 0 // many laps without one; the loop does the rest
-	}
-	for {
-		rest := n - float64(w.lap)*c.each
-		for ; w.i < len(c.cycle); w.i++ {
-			if p := &c.cycle[w.i]; rest < p.end() {
-				return duration(c.start+time.Duration(w.lap)*c.period+p.at, p.when(max(rest-p.count, 0))), true
-			}
-		}
-		w.lap, w.i = w.lap+1, 0
-		if w.lap > int64((math.MaxInt64-c.start)/c.period)-1 {
-			return math.MaxInt64, true
-		}
-	}
-}
-
-// duration is at and s seconds, rounded down, or the greatest there is.
-func duration(at time.Duration, s float64) time.Duration {
-	ns := s * float64(time.Second)
-	if ns >= float64(math.MaxInt64-at) {
-		return math.MaxInt64
-	}
-	return at + time.Duration(ns)
-}
-
-func (p *piece) level(x float64) float64 {
-	length := p.length.Seconds()
-	if p.swing != 0 {
-		return p.from + p.swing*math.Sin(2*math.Pi*x/length)
-	}
-	return p.from + (p.to-p.from)*(x/length)
-}
-
-// integral is that from the beginning of the piece over x seconds.
-func (p *piece) integral(x float64) float64 {
-	length := p.length.Seconds()
-	if p.swing != 0 {
-		s := math.Sin(math.Pi * x / length) // 1 - cos(2a) = 2 sin²(a), without cancellation
-		return p.from*x + p.swing*length/math.Pi*s*s
-	}
-	return x * (p.from + (p.to-p.from)*(x/length)*half)
-}
-
-// end is the integral up to the end of the piece.
-func (p *piece) end() float64 {
-	length := p.length.Seconds()
-	return p.count + length*(p.from+p.to)*half
-}
-
-// when is the inverse of integral: how many seconds into the piece it exceeds n.
-func (p *piece) when(n float64) float64 {
-	length := p.length.Seconds()
-	switch {
-	case p.swing != 0:
-		return p.whenSine(n, length)
-	case p.from == p.to:
-		return min(n/p.from, length)
-	}
-	slope := (p.to - p.from) / length
-	// Of the two forms of a quadratic's root the one that does not cancel.
-	root := math.Sqrt(max(p.from*p.from+2*slope*n, 0))
-	if p.from+root == 0 {
 		return 0
 	}
-	return min(2*n/(p.from+root), length)
+	return p.levelAt(x)
 }
 
-// whenSine finds the root by Newton's steps, kept within a bracket.
-func (p *piece) whenSine(n, length float64) float64 {
-	low, high := 0.0, length
-	x := min(n/p.from, length)
-	for range 100 {
-		gap := p.integral(x) - n
-		if gap > 0 {
-			high = x
-		} else {
-			low = x
-		}
-		next := x - gap/p.level(x)
-		if !(next > low && next < high) { // also when the level is 0 there
-			next = low + (high-low)*half
-		}
-		const enough = 1e-11 // of a second: below what a Duration shows
-		if math.Abs(next-x) < enough || high-low < enough {
-			return next
-		}
-		x = next
+// Count returns the integral of the level from 0 to t, the level being per second.
+func (c Curve) Count(t time.Duration) float64 {
+	p, x, turn := c.at(t)
+	switch {
+	case p == nil:
+		return 0
+	case turn < 0:
+		return p.count(x)
 	}
-	return x
+	// Rounding must not take it past the start of the next turn.
+	return min(c.s.before(turn)+p.count(x), c.s.before(turn+1))
+}
+
+// Max returns the highest level, which a ramp may only approach.
+func (c Curve) Max() float64 {
+	var highest float64
+	if c.s != nil {
+		for _, list := range [][]piece{c.s.once, c.s.cycle} {
+			for i := range list {
+				highest = max(highest, list[i].level+list[i].amp, list[i].to)
+			}
+		}
+	}
+	return highest
+}
+
+// End returns the length of all stages, ok false for a curve that was not made
+// by Stages. After counts in.
+func (c Curve) End() (end time.Duration, ok bool) {
+	if c.s == nil {
+		return 0, false
+	}
+	return c.s.end, c.s.staged
+}
+
+// Equal reports whether both curves were made of the same pieces.
+func (c Curve) Equal(d Curve) bool {
+	if c.s == nil || d.s == nil {
+		return c.s == d.s
+	}
+	once, cycle := c.parts()
+	otherOnce, otherCycle := d.parts()
+	return c.s.end == d.s.end && c.s.staged == d.s.staged && slices.Equal(once, otherOnce) && slices.Equal(cycle, otherCycle)
+}
+
+func checkLevel(what string, level float64) error {
+	if !(level >= 0 && level <= MaxLevel) {
+		return fmt.Errorf("%s %g: must be from 0 to %g", what, level, float64(MaxLevel))
+	}
+	return nil
+}
+
+func sane(level float64) float64 {
+	if !(level > 0) {
+		return 0
+	}
+	return min(level, MaxLevel)
+}
+
+// later adds durations that are not negative, saturating.
+func later(a, b time.Duration) time.Duration {
+	if b > forever-a {
+		return forever
+	}
+	return a + b
 }
