@@ -220,7 +220,7 @@ type endingSession struct {
 
 func (s *endingSession) CloseAs(ctx context.Context, e mcp.Ending) error {
 	s.note(e)
-	return s.Session.Close(ctx)
+	return s.Close(ctx)
 }
 
 // TestShareOfRudeClients ends 4,000 sessions by weight; the same seed gives each the

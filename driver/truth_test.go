@@ -174,8 +174,7 @@ func queueCase(t *testing.T, process string, rate float64, s station, sessions i
 	duration := time.Duration(4_000/rate*float64(second)) + 500*time.Millisecond
 	g := open(rate, sessions, duration)
 	g.Process = process
-	var began time.Time // virtual time stands still while the sessions are opened
-	began = time.Now()
+	began := time.Now() // virtual time stands still while the sessions are opened
 	rows, summary := load{group: g, server: s.server(func() time.Time { return began }), grace: time.Minute}.measure(t)
 	iterations := rows.of(metrics.KindIteration)
 	slices.SortFunc(iterations, func(a, b metrics.Sample) int { return int(a.Iteration) - int(b.Iteration) })

@@ -122,12 +122,18 @@ func TestStepAndIterationTimeouts(t *testing.T) {
 		requests, ended map[string]int
 	}{
 		{
-			"step", load{stepLimit: 300 * time.Millisecond, steps: 2}, driver.TimeoutStep,
-			map[string]int{"ok": 1, "timeout": 1}, map[string]int{"failed": 1},
+			"step",
+			load{stepLimit: 300 * time.Millisecond, steps: 2},
+			driver.TimeoutStep,
+			map[string]int{"ok": 1, "timeout": 1},
+			map[string]int{"failed": 1},
 		},
 		{
-			"iteration", load{iterationLimit: 500 * time.Millisecond, steps: 2}, driver.TimeoutIteration,
-			map[string]int{"ok": 1, "timeout": 1}, map[string]int{"failed": 1},
+			"iteration",
+			load{iterationLimit: 500 * time.Millisecond, steps: 2},
+			driver.TimeoutIteration,
+			map[string]int{"ok": 1, "timeout": 1},
+			map[string]int{"failed": 1},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

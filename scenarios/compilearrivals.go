@@ -250,7 +250,7 @@ const (
 
 // warmup compiles how the warm-up ends.
 func (c *compiler) warmup(w *grammar.Warmup) {
-	c.out.Warmup = w.Duration.D
+	c.out.Warmup = w.D
 	if w.Iterations == 0 && w.Stable == nil {
 		return
 	}
