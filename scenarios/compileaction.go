@@ -23,7 +23,6 @@ type partCompiler struct {
 	stack  []string             // the flows that are being compiled
 	prefix string               // of the ids of steps in called flows
 	loops  int                  // repeats around
-	beside bool                 // within parallel
 }
 
 // actions compiles a list of steps. Those at fault or of a kind not done yet are left out.
@@ -102,14 +101,14 @@ func (p *partCompiler) fill(a *Action, s *grammar.Step) bool {
 		return p.call(a, s)
 	case s.Connect != nil:
 		a.Kind = ActConnect
-		if p.place > placeBefore+1 && p.once || p.beside {
-			p.fault(s.Node.Key("connect"), s.Path+".connect", "in before, connect stands first: a session is opened once; in after and in parallel it makes no sense")
+		if p.place > placeBefore+1 && p.once {
+			p.fault(s.Node.Key("connect"), s.Path+".connect", "in before, connect stands first: a session is opened once; in after it makes no sense")
 		}
 		return !p.once
 	case s.Disconnect != nil:
 		a.Kind = ActDisconnect
-		if p.once || p.beside {
-			p.fault(s.Node.Key("disconnect"), s.Path+".disconnect", "disconnect is for the steps of an iteration, one after the other")
+		if p.once {
+			p.fault(s.Node.Key("disconnect"), s.Path+".disconnect", "disconnect is for the steps of an iteration; before and after belong to one session")
 		}
 	default:
 		step := p.step(s, a.place, p.here())
@@ -175,10 +174,7 @@ func (p *partCompiler) parallel(a *Action, s *grammar.Step) bool {
 		p.fault(s.Node.Key("parallel"), s.Path+".parallel", "at most %d steps run at the same time", maxParallel)
 		return false
 	}
-	was := p.beside
-	p.beside = true
 	a.Branches = [][]*Action{p.actions(s.Parallel, a.OnError)}
-	p.beside = was
 	return len(a.Branches[0]) > 0
 }
 
@@ -267,13 +263,13 @@ func (p *partCompiler) call(a *Action, s *grammar.Step) bool {
 				p.warn(at, c.Path, "%s of flow %q is not performed by a call: a session has it once, in a group that runs the flow", key, c.Name)
 			}
 		}
-		prefix, inner, beside := p.prefix, p.scope, p.beside
+		prefix, inner := p.prefix, p.scope
 		p.prefix = c.Name + "."
 		p.scope = p.calledScope(c.Name)
 		p.stack = append(p.stack, c.Name)
 		actions = p.actions(flow.Steps, onErrorOf(flow.OnError))
 		p.stack = p.stack[:len(p.stack)-1]
-		p.prefix, p.scope, p.beside = prefix, inner, beside
+		p.prefix, p.scope = prefix, inner
 		p.called[c.Name] = actions
 	}
 	if a.OnError == 0 {

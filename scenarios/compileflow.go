@@ -107,6 +107,7 @@ func (c *compiler) flow(name string, f *grammar.Flow) Flow {
 			c.src.Fault(at.n, at.offset, at.path, "args.%s has no value here: flow %q is run by a group, not called", arg, name)
 		}
 	}
+	c.alone(f.Steps, company{})
 	c.nameSteps(slices.Concat(parts[0].rows, parts[1].rows, parts[2].rows))
 	c.subscriptions(parts[0].rows, parts[1].rows, parts[2].rows)
 	out.Before, out.Steps, out.After = plain(parts[0].rows), plain(parts[1].rows), plain(parts[2].rows)

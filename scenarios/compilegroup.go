@@ -28,6 +28,7 @@ func (c *compiler) groups(flows []string) {
 		out := c.group(name, g, flows)
 		usedFlows[out.Flow], usedServers[out.Server] = true, true
 		c.out.Groups = append(c.out.Groups, out)
+		c.aloneInGroup(out)
 		c.pinned(out)
 		c.repeatable(out)
 	}
