@@ -23,17 +23,19 @@ type partCompiler struct {
 	stack  []string             // the flows that are being compiled
 	prefix string               // of the ids of steps in called flows
 	loops  int                  // repeats around
+	policy OnError              // of the flow whose steps are being compiled
 }
 
 // actions compiles a list of steps. Those at fault or of a kind not done yet are left out.
-func (p *partCompiler) actions(list []*grammar.Step, onError OnError) []*Action {
+// around is the on_error of the control step around them.
+func (p *partCompiler) actions(list []*grammar.Step, around OnError) []*Action {
 	var out []*Action
 	for _, s := range list {
 		if s == nil || s.Node == nil || s.Node.Kind != syntax.Map {
 			continue
 		}
 		p.together(s)
-		a := &Action{place: p.place, share: 1, Row: -1, vars: p.vars, OnError: onErrorOf(s.OnError).Or(onError)}
+		a := &Action{place: p.place, share: 1, Row: -1, vars: p.vars, OnError: onErrorOf(s.OnError).Or(around), FlowOnError: p.policy}
 		p.place++
 		before := len(p.rows)
 		if !p.fill(a, s) {
@@ -159,11 +161,11 @@ func (p *partCompiler) random(a *Action, s *grammar.Step) bool {
 }
 
 // body compiles the steps within a control step.
-func (p *partCompiler) body(list []*grammar.Step, at *syntax.Node, path string, onError OnError) []*Action {
+func (p *partCompiler) body(list []*grammar.Step, at *syntax.Node, path string, around OnError) []*Action {
 	if n := at.Lookup("steps"); n != nil && n.Kind == syntax.Seq && len(list) == 0 {
 		p.fault(at.Key("steps"), syntax.Join(path, "steps"), "there are no steps")
 	}
-	return p.actions(list, onError)
+	return p.actions(list, around)
 }
 
 func (p *partCompiler) parallel(a *Action, s *grammar.Step) bool {
@@ -263,17 +265,14 @@ func (p *partCompiler) call(a *Action, s *grammar.Step) bool {
 				p.warn(at, c.Path, "%s of flow %q is not performed by a call: a session has it once, in a group that runs the flow", key, c.Name)
 			}
 		}
-		prefix, inner := p.prefix, p.scope
-		p.prefix = c.Name + "."
+		prefix, inner, policy := p.prefix, p.scope, p.policy
+		p.prefix, p.policy = c.Name+".", onErrorOf(flow.OnError)
 		p.scope = p.calledScope(c.Name)
 		p.stack = append(p.stack, c.Name)
-		actions = p.actions(flow.Steps, onErrorOf(flow.OnError))
+		actions = p.actions(flow.Steps, 0) // what the call says of errors depends on the call
 		p.stack = p.stack[:len(p.stack)-1]
-		p.prefix, p.scope = prefix, inner
+		p.prefix, p.scope, p.policy = prefix, inner, policy
 		p.called[c.Name] = actions
-	}
-	if a.OnError == 0 {
-		a.OnError = onErrorOf(flow.OnError)
 	}
 	a.Branches = [][]*Action{actions}
 	return len(actions) > 0
