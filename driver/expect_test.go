@@ -142,6 +142,31 @@ func TestValidOutputAfterGenerate(t *testing.T) {
 	})
 }
 
+// TestNoOutputSchemaIsToldOnce: a tool without an outputSchema makes every request
+// with valid_output a script_error, and the log says so once, not each time.
+func TestNoOutputSchemaIsToldOnce(t *testing.T) {
+	for _, step := range []string{
+		"{id: x, tools/call: {name: drop}, check: {shape: valid_output}}",
+		"{id: x, generate: {tool: drop}, check: {shape: valid_output}}",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			got := play(t.Context(), t, listing(true, `{"sum": 3}`), "load: {groups: {g: {flow: f, sessions: 2, iterations: 20}}}\nflows: {f: {steps: ["+step+"]}}")
+			if got.err != nil || len(got.step("x")) != 20 {
+				t.Fatalf("%d requests, error %v", len(got.step("x")), got.err)
+			}
+			for _, s := range got.step("x") {
+				if s.Outcome != metrics.ScriptError {
+					t.Fatalf("outcome %v, want script_error", s.Outcome)
+				}
+			}
+			told := got.logs.FilterMessage("a check cannot be evaluated: its requests are script_error").All()
+			if len(told) != 1 || !strings.Contains(fmt.Sprint(told[0].ContextMap()["error"]), `tool "drop": the tool has no outputSchema`) {
+				t.Errorf("told %v", told)
+			}
+		})
+	}
+}
+
 // TestToolsThatAreMissingAreTold before anything is sent.
 func TestToolsThatAreMissingAreTold(t *testing.T) {
 	for step, want := range map[string]string{

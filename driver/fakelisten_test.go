@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"mcpbench/driver"
 	"mcpbench/mcp"
@@ -229,6 +231,7 @@ type played struct {
 	plan    *driver.Plan
 	runner  *driver.Runner
 	summary *metrics.Summary
+	logs    *observer.ObservedLogs // warnings and worse
 	err     error
 }
 
@@ -265,7 +268,9 @@ func play(ctx context.Context, t *testing.T, p *peer, text string) *played {
 		}()
 	}
 	c := metrics.NewCollector(metrics.CollectorConfig{Catalog: out.plan.Catalog, Sinks: []metrics.Sink{out.keep}, Warmup: out.plan.Warmup})
-	out.runner = driver.New(out.plan, c, zap.NewNop())
+	var core zapcore.Core
+	core, out.logs = observer.New(zap.WarnLevel)
+	out.runner = driver.New(out.plan, c, zap.New(core))
 	out.err = out.runner.Run(ctx, nil)
 	if err := out.runner.Close(context.WithoutCancel(ctx)); err != nil {
 		t.Errorf("Close: %v", err)

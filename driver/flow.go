@@ -19,8 +19,11 @@ type pass struct {
 	failed  uint16
 	// endSession tells that a step that failed asks for the end of the session.
 	endSession bool
-	rows       []bool // by row of the part: the session lacks the step; nil: it has all
-	first      uint16 // the catalog index of row 0
+	// called is the on_error of the call of a flow that the worker is in, or of what is
+	// around that call; else 0.
+	called scenarios.OnError
+	rows   []bool // by row of the part: the session lacks the step; nil: it has all
+	first  uint16 // the catalog index of row 0
 }
 
 // do does what a flow says, one action after the other, and reports
@@ -90,8 +93,12 @@ func (w *worker) act(ctx context.Context, p *pass, a *scenarios.Action) bool {
 		if err != nil {
 			return w.broken(ctx, p, a, err)
 		}
-		defer w.env.Return(back)
-		return w.do(ctx, p, a.Branches[0])
+		outer := p.called
+		p.called = a.OnError.Or(outer)
+		more := w.do(ctx, p, a.Branches[0])
+		p.called = outer
+		w.env.Return(back)
+		return more
 	case scenarios.ActConnect:
 		return w.reopen(ctx, p)
 	case scenarios.ActDisconnect:
@@ -151,7 +158,7 @@ func (w *worker) judge(p *pass, a *scenarios.Action, o metrics.Outcome) bool {
 	if w.once != nil {
 		fallback = scenarios.NextIteration // what a session has once ends with the first failure
 	}
-	switch a.OnError.Or(fallback) {
+	switch a.OnError.Or(p.called).Or(a.FlowOnError).Or(fallback) {
 	case scenarios.Continue:
 		return true
 	case scenarios.EndSession:
@@ -233,19 +240,20 @@ func (w *worker) beside(ctx context.Context, p *pass, a *scenarios.Action) bool 
 		}
 		w.others[a] = others
 	}
-	passes := make([]pass, len(actions))
+	passes, more := make([]pass, len(actions)), make([]bool, len(actions))
 	var all sync.WaitGroup
 	for i, o := range others {
 		passes[i] = *p
 		passes[i].outcome = metrics.IterCompleted
 		o.follow(w)
 		all.Go(func() {
-			o.act(ctx, &passes[i], actions[i])
+			more[i] = o.act(ctx, &passes[i], actions[i])
 			o.leaveCurrent(ctx)
 		})
 	}
 	all.Wait()
-	return w.join(p, a, others, passes)
+	goOn := w.join(p, others, passes)
+	return goOn && !slices.Contains(more, false)
 }
 
 // assistant is a worker for one step of a parallel.
@@ -264,10 +272,10 @@ func (w *worker) follow(chief *worker) {
 	w.failure = ""
 }
 
-// join takes over what assistants have done.
-func (w *worker) join(p *pass, a *scenarios.Action, others []*worker, passes []pass) bool {
+// join takes over what assistants have done, and reports whether none was interrupted.
+func (w *worker) join(p *pass, others []*worker, passes []pass) bool {
 	var samples []metrics.Sample
-	interrupted, goOn := false, true
+	interrupted := false
 	for i, o := range others {
 		samples = append(samples, o.last...)
 		clear(o.last)
@@ -280,14 +288,9 @@ func (w *worker) join(p *pass, a *scenarios.Action, others []*worker, passes []p
 		switch {
 		case q.outcome == metrics.IterInterrupted:
 			interrupted = true
-		case q.outcome == metrics.IterCompleted:
-			continue
-		case p.outcome == metrics.IterCompleted:
+		case q.outcome != metrics.IterCompleted && p.outcome == metrics.IterCompleted:
 			p.outcome, p.failed = q.outcome, q.failed
 			w.failure = o.failure
-		}
-		if a.Branches[0][i].OnError.Or(w.g.plan.OnError) != scenarios.Continue || w.once != nil {
-			goOn = false
 		}
 	}
 	slices.SortStableFunc(samples, func(a, b metrics.Sample) int { return int(a.End - b.End) })
@@ -302,7 +305,7 @@ func (w *worker) join(p *pass, a *scenarios.Action, others []*worker, passes []p
 	if interrupted {
 		return p.interrupt()
 	}
-	return goOn
+	return true
 }
 
 // errDisconnected is the end of a session that a step asked for.

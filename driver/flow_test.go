@@ -146,6 +146,41 @@ func TestControlSteps(t *testing.T) {
 			want: []string{"fails"}, outcomes: map[string]int{"failed": 1},
 		},
 		{
+			name: "on_error of a call reaches the called steps",
+			text: once + `flows: {f: {steps: [{flow: sub, on_error: continue}, {flow: sub}, {tools/call: {name: never}}]}, sub: {steps: [{tools/call: {name: fails}}, {tools/call: {name: b}}]}}`,
+			want: []string{"fails", "b", "fails"}, outcomes: map[string]int{"failed": 1},
+		},
+		{
+			name: "on_error of a called step against that of the call",
+			text: once + `flows: {f: {steps: [{flow: sub, on_error: continue}, {tools/call: {name: never}}]}, sub: {steps: [{tools/call: {name: fails}}, {tools/call: {name: fails}, on_error: next_iteration}]}}`,
+			want: []string{"fails", "fails"}, outcomes: map[string]int{"failed": 1},
+		},
+		{
+			name: "on_error of a call against that of the called flow",
+			text: once + `flows: {f: {steps: [{flow: sub, on_error: continue}, {tools/call: {name: c}}, {flow: sub}, {tools/call: {name: never}}]}, sub: {on_error: next_iteration, steps: [{tools/call: {name: fails}}, {tools/call: {name: b}}]}}`,
+			want: []string{"fails", "b", "c", "fails"}, outcomes: map[string]int{"failed": 1},
+		},
+		{
+			name: "on_error around a call, through two calls",
+			text: once + `flows: {f: {steps: [{on_error: continue, repeat: {count: 2, steps: [{flow: mid}]}}]}, mid: {on_error: end_session, steps: [{flow: sub}, {tools/call: {name: c}}]}, sub: {steps: [{tools/call: {name: fails}}, {tools/call: {name: b}}]}}`,
+			want: []string{"fails", "b", "c", "fails", "b", "c"}, outcomes: map[string]int{"failed": 1},
+		},
+		{
+			name: "a called flow does not follow the flow that calls it",
+			text: once + `flows: {f: {on_error: continue, steps: [{flow: sub}, {tools/call: {name: never}}]}, sub: {steps: [{tools/call: {name: fails}}, {tools/call: {name: never}}]}}`,
+			want: []string{"fails"}, outcomes: map[string]int{"failed": 1},
+		},
+		{
+			name: "on_error of a call in parallel",
+			text: once + `flows: {f: {steps: [{parallel: [{flow: sub, on_error: continue}]}, {tools/call: {name: c}}]}, sub: {steps: [{tools/call: {name: fails}}, {tools/call: {name: b}}]}}`,
+			want: []string{"fails", "b", "c"}, outcomes: map[string]int{"failed": 1},
+		},
+		{
+			name: "a parallel goes on after a step within a repeat that continues",
+			text: once + `flows: {f: {steps: [{parallel: [{repeat: {count: 1, steps: [{tools/call: {name: fails}, on_error: continue}]}}]}, {tools/call: {name: c}}]}}`,
+			want: []string{"fails", "c"}, outcomes: map[string]int{"failed": 1},
+		},
+		{
 			name: "a save that fails",
 			text: once + `flows: {f: {steps: [{tools/call: {name: a}, save: {x: "result.structuredContent.list[3].y"}}, {tools/call: {name: b}}]}}`,
 			want: []string{"a"}, outcomes: map[string]int{"script_error": 1},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"go.uber.org/zap"
+
 	"mcpbench/mcp"
 	"mcpbench/metrics"
 	"mcpbench/scenarios"
@@ -43,6 +45,12 @@ func (g *group) learnTools(ctx context.Context, s Session) error {
 	for _, step := range slices.Concat(g.plan.Before, g.plan.Steps, g.plan.After) {
 		if err := tools.Ready(step); err != nil {
 			return &onceError{step: step.ID, outcome: metrics.ScriptError, message: err.Error()}
+		}
+	}
+	for _, step := range slices.Concat(g.plan.Before, g.plan.Steps, g.plan.After) {
+		if err := tools.Unchecked(step); err != nil {
+			g.runner.log.Warn("a check cannot be evaluated: its requests are script_error",
+				zap.String("group", g.plan.Name), zap.String("step", step.ID), zap.Error(err))
 		}
 	}
 	g.tools.Store(tools)

@@ -59,7 +59,7 @@ func (t *Threshold) resolveChecks(checks []string) error {
 	}
 	for _, tag := range t.Tags {
 		if tag.Key == "check" && !slices.Contains(checks, tag.Value) {
-			return t.fault(tag.valueOffset, "no check is named %q%s", tag.Value, nearest.DidYouMean(tag.Value, checks))
+			return t.fault(tag.valueOffset, "no check is named %q%s", tag.Value, nearest.DidYouMeanOf(tag.Value, checks))
 		}
 	}
 	return nil
@@ -91,7 +91,7 @@ func (t *Threshold) resolveTag(cat *Catalog, tag Tag) error {
 	case slices.Contains(values, tag.Value):
 		return nil
 	case len(values) > 0 || slices.Contains(keys, tag.Key):
-		return t.fault(tag.valueOffset, "no %s is %q%s", tag.Key, tag.Value, nearest.DidYouMean(tag.Value, values))
+		return t.fault(tag.valueOffset, "no %s is %q%s", tag.Key, tag.Value, nearest.DidYouMeanOf(tag.Value, values))
 	case slices.Contains(stepTags, tag.Key):
 		return t.fault(tag.keyOffset, "%s is not measured by %s: it takes %s", t.Metric, tag.Key, strings.Join(keys, ", "))
 	}

@@ -66,8 +66,11 @@ type Action struct {
 	// step that of the step to which a failure of its own expressions is charged;
 	// -1 when there is none.
 	Row      int
-	OnError  OnError // as the step and its flow have it
+	OnError  OnError // of the step, or of the control step around it in its flow; else 0
 	Branches [][]*Action
+	// FlowOnError is that of the flow that the step stands in; it counts after
+	// OnError and that of the calls of the flow.
+	FlowOnError OnError
 
 	place   int
 	when    *script.Expression

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mcpbench/internal/nearest"
+	"mcpbench/scenarios/internal/expect"
 	"mcpbench/scenarios/internal/grammar"
 	"mcpbench/scenarios/internal/syntax"
 )
@@ -19,6 +20,7 @@ type Offer struct {
 	// capabilities promise it too, or a notification of it.
 	Has, Declares func(method string) bool
 	Tools         map[string][]byte           // inputSchema by name
+	Outputs       map[string][]byte           // outputSchema by the name of its tool, for those that have one
 	Prompts       map[string][]PromptArgument // arguments by name
 	Resources     []string                    // URIs
 	Templates     []string                    // URI templates of resources
@@ -38,7 +40,8 @@ type PromptArgument struct {
 func (s *Scenario) Compare(p *Program, name string, o *Offer) (faults, warnings Problems) {
 	c := &comparison{Scenario: s, server: name, offer: o, seen: map[comparedFlow]bool{}, schemas: map[string]*toolSchema{}}
 	for i := range p.Groups {
-		if p.Servers[p.Groups[i].Server].Name == name {
+		if server := &p.Servers[p.Groups[i].Server]; server.Name == name {
+			c.pinned = server.Protocol != ""
 			c.flow(p.Flows[p.Groups[i].Flow].Name, false)
 		}
 	}
@@ -59,6 +62,7 @@ type comparison struct {
 	seen             map[comparedFlow]bool
 	schemas          map[string]*toolSchema
 	perhaps          bool // the step at hand is performed only when a condition holds
+	pinned           bool // the scenario names the version, and Compile has told what that skips
 }
 
 func (c *comparison) fault(n *syntax.Node, path, format string, args ...any) {
@@ -153,7 +157,7 @@ func (c *comparison) who() string { return fmt.Sprintf("server %q (%s)", c.serve
 func (c *comparison) method(key *syntax.Node, path, method string) bool {
 	switch {
 	case !c.offer.Has(method):
-		if !c.perhaps {
+		if !c.perhaps && !c.pinned {
 			c.warn(key, path, "%s does not exist in %s, which server %q speaks: the step is skipped", method, c.offer.Version, c.server)
 		}
 		return false
@@ -210,6 +214,23 @@ func (c *comparison) toolCall(s *grammar.Step) {
 		return
 	}
 	c.arguments(name, schema, call, path)
+	c.output(name, s)
+}
+
+// output holds the check valid_output against what the server says of the tool's results.
+func (c *comparison) output(tool string, s *grammar.Step) {
+	for _, p := range s.Node.Lookup("check").Entries() {
+		if p.Value.Text != validOutput {
+			continue
+		}
+		path := syntax.Join(s.Path+".check", p.Key.Text)
+		schema, has := c.offer.Outputs[tool]
+		if !has {
+			c.fault(p.Value, path, "tool %q of server %q has no outputSchema, so valid_output has nothing to hold its results against; check them with expect: {schema: …} or with expressions", tool, c.server)
+		} else if _, err := expect.CompileOutput(schema); err != nil {
+			c.fault(p.Value, path, "valid_output: the outputSchema of tool %q of server %q cannot be used: %s", tool, c.server, err)
+		}
+	}
 }
 
 func (c *comparison) generate(s *grammar.Step) {
@@ -220,7 +241,9 @@ func (c *comparison) generate(s *grammar.Step) {
 	name, ok := literalText(n)
 	_, known := c.offer.Tools[name]
 	switch {
-	case !ok || known:
+	case known:
+		c.output(name, s)
+	case !ok:
 	case name != "any":
 		c.unknown(n, s.Path+".generate.tool", "tool", name, slices.Collect(maps.Keys(c.offer.Tools)))
 	case len(c.offer.Tools) == 0:

@@ -25,6 +25,10 @@ func offerOf(without ...string) *scenarios.Offer {
 			"broken": []byte(`{"type":5}`),
 			"never":  []byte(`{"type":"object","properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"integer","format":"int32"}}}`),
 		},
+		Outputs: map[string][]byte{
+			"one":   []byte(`{"type":5}`),
+			"never": []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
+		},
 		Prompts:   map[string][]scenarios.PromptArgument{"greet": {{Name: "name", Required: true}, {Name: "tone"}}},
 		Resources: []string{"docs://a"},
 		Templates: []string{"item://{id}", "page://{book}/p/{n}.md"},
@@ -173,6 +177,22 @@ func TestCompare(t *testing.T) {
         when: protocol < "2026-07-28"`, warnings: []string{
 			`12:9 ping does not exist in 2026-07-28, which server "it" speaks: the step is skipped`,
 		}},
+		{name: "valid_output of a tool without an outputSchema", steps: `
+      - tools/call: {name: open}
+        check: {shape: valid_output, other: "true"}
+      - tools/call: {name: one}
+        check: {shape: valid_output}
+      - generate: {tool: open}
+        check: {shape: valid_output}
+      - tools/call: {name: never}
+        check: {shape: valid_output}
+      - generate: {tool: any}
+        check: {shape: valid_output}`, faults: []string{
+			`13:24 tool "open" of server "it" has no outputSchema, so valid_output has nothing to hold its results against; check them with expect: {schema: …} or with expressions`,
+			`14:28 tool "one": missing property 'a'; missing property 'b'`,
+			`15:24 valid_output: the outputSchema of tool "one" of server "it" cannot be used: schema: it is broken: at '/type': value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string'; at '/type': got number, want array`,
+			`17:24 tool "open" of server "it" has no outputSchema, so valid_output has nothing to hold its results against; check them with expect: {schema: …} or with expressions`,
+		}},
 		{name: "what may not be performed is warned of", steps: `
       - tools/call: {name: x1}
         when: protocol < "2026-07-28"
@@ -196,6 +216,24 @@ func TestCompare(t *testing.T) {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestPinnedVersionIsToldOnce: that a pinned version skips a step is told when the
+// scenario is compiled, and not again by the comparison with the server.
+func TestPinnedVersionIsToldOnce(t *testing.T) {
+	s, err := scenarios.Load("s.yaml", []byte(`version: 1
+servers: {it: {url: "http://h/", protocol: "2026-07-28"}}
+load: {groups: {g: {}}}
+flows: {f: {steps: [{ping: {}}, {tools/list: {}}]}}
+`), scenarios.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := mustCompile(t, s)
+	faults, warnings := s.Compare(p, "it", offerOf())
+	if len(p.Warnings) != 1 || len(faults)+len(warnings) != 0 {
+		t.Errorf("compiled: %q; compared: %q, %q", p.Warnings, faults, warnings)
 	}
 }
 

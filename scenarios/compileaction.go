@@ -23,18 +23,19 @@ type partCompiler struct {
 	stack  []string             // the flows that are being compiled
 	prefix string               // of the ids of steps in called flows
 	loops  int                  // repeats around
-	beside bool                 // within parallel
+	policy OnError              // of the flow whose steps are being compiled
 }
 
 // actions compiles a list of steps. Those at fault or of a kind not done yet are left out.
-func (p *partCompiler) actions(list []*grammar.Step, onError OnError) []*Action {
+// around is the on_error of the control step around them.
+func (p *partCompiler) actions(list []*grammar.Step, around OnError) []*Action {
 	var out []*Action
 	for _, s := range list {
 		if s == nil || s.Node == nil || s.Node.Kind != syntax.Map {
 			continue
 		}
 		p.together(s)
-		a := &Action{place: p.place, share: 1, Row: -1, vars: p.vars, OnError: onErrorOf(s.OnError).Or(onError)}
+		a := &Action{place: p.place, share: 1, Row: -1, vars: p.vars, OnError: onErrorOf(s.OnError).Or(around), FlowOnError: p.policy}
 		p.place++
 		before := len(p.rows)
 		if !p.fill(a, s) {
@@ -102,14 +103,14 @@ func (p *partCompiler) fill(a *Action, s *grammar.Step) bool {
 		return p.call(a, s)
 	case s.Connect != nil:
 		a.Kind = ActConnect
-		if p.place > placeBefore+1 && p.once || p.beside {
-			p.fault(s.Node.Key("connect"), s.Path+".connect", "in before, connect stands first: a session is opened once; in after and in parallel it makes no sense")
+		if p.place > placeBefore+1 && p.once {
+			p.fault(s.Node.Key("connect"), s.Path+".connect", "in before, connect stands first: a session is opened once; in after it makes no sense")
 		}
 		return !p.once
 	case s.Disconnect != nil:
 		a.Kind = ActDisconnect
-		if p.once || p.beside {
-			p.fault(s.Node.Key("disconnect"), s.Path+".disconnect", "disconnect is for the steps of an iteration, one after the other")
+		if p.once {
+			p.fault(s.Node.Key("disconnect"), s.Path+".disconnect", "disconnect is for the steps of an iteration; before and after belong to one session")
 		}
 	default:
 		step := p.step(s, a.place, p.here())
@@ -160,11 +161,11 @@ func (p *partCompiler) random(a *Action, s *grammar.Step) bool {
 }
 
 // body compiles the steps within a control step.
-func (p *partCompiler) body(list []*grammar.Step, at *syntax.Node, path string, onError OnError) []*Action {
+func (p *partCompiler) body(list []*grammar.Step, at *syntax.Node, path string, around OnError) []*Action {
 	if n := at.Lookup("steps"); n != nil && n.Kind == syntax.Seq && len(list) == 0 {
 		p.fault(at.Key("steps"), syntax.Join(path, "steps"), "there are no steps")
 	}
-	return p.actions(list, onError)
+	return p.actions(list, around)
 }
 
 func (p *partCompiler) parallel(a *Action, s *grammar.Step) bool {
@@ -175,10 +176,7 @@ func (p *partCompiler) parallel(a *Action, s *grammar.Step) bool {
 		p.fault(s.Node.Key("parallel"), s.Path+".parallel", "at most %d steps run at the same time", maxParallel)
 		return false
 	}
-	was := p.beside
-	p.beside = true
 	a.Branches = [][]*Action{p.actions(s.Parallel, a.OnError)}
-	p.beside = was
 	return len(a.Branches[0]) > 0
 }
 
@@ -267,17 +265,14 @@ func (p *partCompiler) call(a *Action, s *grammar.Step) bool {
 				p.warn(at, c.Path, "%s of flow %q is not performed by a call: a session has it once, in a group that runs the flow", key, c.Name)
 			}
 		}
-		prefix, inner, beside := p.prefix, p.scope, p.beside
-		p.prefix = c.Name + "."
+		prefix, inner, policy := p.prefix, p.scope, p.policy
+		p.prefix, p.policy = c.Name+".", onErrorOf(flow.OnError)
 		p.scope = p.calledScope(c.Name)
 		p.stack = append(p.stack, c.Name)
-		actions = p.actions(flow.Steps, onErrorOf(flow.OnError))
+		actions = p.actions(flow.Steps, 0) // what the call says of errors depends on the call
 		p.stack = p.stack[:len(p.stack)-1]
-		p.prefix, p.scope, p.beside = prefix, inner, beside
+		p.prefix, p.scope, p.policy = prefix, inner, policy
 		p.called[c.Name] = actions
-	}
-	if a.OnError == 0 {
-		a.OnError = onErrorOf(flow.OnError)
 	}
 	a.Branches = [][]*Action{actions}
 	return len(actions) > 0

@@ -100,13 +100,14 @@ func (c *compiler) flow(name string, f *grammar.Flow) Flow {
 			s.feeds = func(feeder string) { once[feeder] = true }
 			s = s.without(onceOnly)
 		}
-		parts[i] = &partCompiler{compiler: c, scope: s, place: place, once: place != 0, called: map[string][]*Action{}, stack: []string{name}}
-		actions[i] = parts[i].actions(lists[i], onErrorOf(f.OnError))
+		parts[i] = &partCompiler{compiler: c, scope: s, place: place, once: place != 0, called: map[string][]*Action{}, stack: []string{name}, policy: onErrorOf(f.OnError)}
+		actions[i] = parts[i].actions(lists[i], 0)
 		firstRows(actions[i], len(parts[i].rows))
 		for arg, at := range s.args.first {
 			c.src.Fault(at.n, at.offset, at.path, "args.%s has no value here: flow %q is run by a group, not called", arg, name)
 		}
 	}
+	c.alone(f.Steps, company{})
 	c.nameSteps(slices.Concat(parts[0].rows, parts[1].rows, parts[2].rows))
 	c.subscriptions(parts[0].rows, parts[1].rows, parts[2].rows)
 	out.Before, out.Steps, out.After = plain(parts[0].rows), plain(parts[1].rows), plain(parts[2].rows)

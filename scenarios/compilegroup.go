@@ -30,6 +30,7 @@ func (c *compiler) groups(flows []string) {
 		out := c.group(name, g, flows)
 		usedFlows[out.Flow], usedServers[out.Server] = true, true
 		c.out.Groups = append(c.out.Groups, out)
+		c.aloneInGroup(out)
 		c.pinned(out)
 		c.repeatable(out)
 	}
@@ -195,10 +196,6 @@ func (c *compiler) reference(g grammar.Place, key, name string, known []string) 
 	if node.Kind != syntax.String || c.loading && key == "server" && len(known) == 0 {
 		return 0
 	}
-	hint := nearest.DidYouMean(name, known)
-	if hint == "" && len(known) > 0 {
-		hint = "; there are: " + strings.Join(known, ", ")
-	}
-	c.fault(node, syntax.Join(g.Path, key), "there is no %s %q%s", key, name, hint)
+	c.fault(node, syntax.Join(g.Path, key), "there is no %s %q%s", key, name, nearest.DidYouMeanOf(name, known))
 	return 0
 }

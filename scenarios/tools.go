@@ -103,6 +103,30 @@ func (t *Tools) Ready(s *Step) error {
 	return nil
 }
 
+// Unchecked says why the check valid_output of a step cannot be evaluated, so that
+// each of its requests is a script_error; nil when it can, or there is none. Ready
+// of the step comes before it.
+func (t *Tools) Unchecked(s *Step) error {
+	if s.output == 0 {
+		return nil
+	}
+	names := []string{s.RequestName}
+	if s.generate != nil {
+		names = []string{s.generate.tool}
+		if s.generate.tool == anyTool {
+			names = t.chosen
+		}
+	}
+	for _, name := range names {
+		if found := t.byName[name]; found != nil {
+			if _, err := found.result(); err != nil {
+				return fmt.Errorf("valid_output: tool %q: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
 func (t *Tools) find(name string) (*tool, error) {
 	if found := t.byName[name]; found != nil {
 		return found, nil

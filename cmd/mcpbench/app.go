@@ -23,6 +23,8 @@ type streams struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) (string, bool)
+	// commands is where commands to GitHub Actions go: out, without its guard.
+	commands io.Writer
 }
 
 // exitError ends the program with a code of its own. A nil err prints nothing.
@@ -70,6 +72,7 @@ func printed(_ int, err error) error {
 // run is the whole program; it returns the exit code.
 func run(ctx context.Context, args []string, s streams) int {
 	log.SetOutput(io.Discard) // net/http tells it what servers do wrong, as often as they do
+	s = s.guarded()
 	root := newRoot(s)
 	root.SetArgs(args)
 	root.SetIn(s.in)

@@ -62,12 +62,15 @@ func listBundled(w io.Writer) error {
 // verdict is what check has to say about all files.
 type verdict struct {
 	text                        strings.Builder
-	annotate                    bool // for GitHub Actions too
+	guard                       workflowGuard // of what goes to text, commands aside
+	annotate                    bool          // for GitHub Actions too
 	faults, warnings, unreached int
 }
 
 func newVerdict(s streams) *verdict {
-	return &verdict{annotate: s.getenv("GITHUB_ACTIONS") == "true"}
+	v := &verdict{annotate: s.inWorkflow()}
+	v.guard.to = &v.text
+	return v
 }
 
 // checkAll checks each scenario and prints all that is to be said about them.
@@ -115,7 +118,7 @@ func (v *verdict) print(s streams, n int) error {
 		fmt.Fprintf(&v.text, ", %s not reached", count(v.unreached, "server"))
 	}
 	v.text.WriteByte('\n')
-	if _, err := io.WriteString(s.out, v.text.String()); err != nil {
+	if _, err := io.WriteString(s.commands, v.text.String()); err != nil {
 		return failure("print the result: %w", err)
 	}
 	return v.exit()
@@ -127,7 +130,7 @@ func (v *verdict) fault(err error) {
 		problems = scenarios.Problems{{Message: err.Error()}}
 	}
 	for _, p := range problems {
-		fmt.Fprintln(&v.text, p.String())
+		v.say(p.String())
 		v.annotation("error", p)
 		v.faults++
 	}
@@ -135,7 +138,7 @@ func (v *verdict) fault(err error) {
 
 func (v *verdict) warn(problems scenarios.Problems) {
 	for _, p := range problems {
-		fmt.Fprintf(&v.text, "warning: %s\n", p.String())
+		v.say("warning: " + p.String())
 		v.annotation("warning", p)
 		v.warnings++
 	}
@@ -143,9 +146,18 @@ func (v *verdict) warn(problems scenarios.Problems) {
 
 func (v *verdict) notReached(file, reason string) {
 	p := scenarios.Problem{File: file, Message: reason}
-	fmt.Fprintln(&v.text, p.String())
+	v.say(p.String())
 	v.annotation("error", p)
 	v.unreached++
+}
+
+// say adds text that ends with its line.
+func (v *verdict) say(text string) {
+	to := io.Writer(&v.text)
+	if v.annotate {
+		to = &v.guard
+	}
+	_, _ = fmt.Fprintln(to, text) // a strings.Builder does not fail
 }
 
 // forData and forProperty escape what ends a workflow command or a part of it.

@@ -75,11 +75,14 @@ func (o *offer) forComparison(info mcp.Info) *scenarios.Offer {
 		return i >= 0 && o.Lists[i].Declared && o.Lists[i].Error == ""
 	}
 	if listed("tools/list") {
-		out.Tools = map[string][]byte{}
+		out.Tools, out.Outputs = map[string][]byte{}, map[string][]byte{}
 		for _, raw := range o.Tools {
 			var t tool
 			if json.Unmarshal(raw, &t) == nil {
 				out.Tools[t.Name] = t.InputSchema
+				if len(t.Output) > 0 {
+					out.Outputs[t.Name] = t.Output
+				}
 			}
 		}
 	}

@@ -179,6 +179,7 @@ type tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+	Output      json.RawMessage `json:"outputSchema,omitempty"`
 	Annotations *struct {
 		ReadOnly    *bool `json:"readOnlyHint,omitempty"`
 		Destructive *bool `json:"destructiveHint,omitempty"`

@@ -3,6 +3,7 @@ package nearest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -44,6 +45,32 @@ func DidYouMean(name string, candidates []string) string {
 	}
 	return ""
 }
+
+// DidYouMeanOf is DidYouMean, and where nothing is near it lists the candidates,
+// each once and at most listed of them: ` (there are: a, b, …)`; "" when there are
+// none.
+func DidYouMeanOf(name string, candidates []string) string {
+	if hint := DidYouMean(name, candidates); hint != "" {
+		return hint
+	}
+	var known []string
+	for _, c := range candidates {
+		switch {
+		case c == "" || slices.Contains(known, c):
+			continue
+		case len(known) == listed:
+			return fmt.Sprintf(" (there are: %s, …)", strings.Join(known, ", "))
+		}
+		known = append(known, c)
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (there are: %s)", strings.Join(known, ", "))
+}
+
+// listed bounds the names in one message.
+const listed = 8
 
 // distance is the number of characters to insert, delete, change or swap with
 // the next one.

@@ -41,12 +41,30 @@ func explain(source string, err error, env any, vars map[string]any) *Error {
 		return &Error{Offset: offset, Message: noField(source, offset, m[2], fieldsNamed(m[1], env, vars))}
 	}
 	if m := nameFault.FindStringSubmatch(message); m != nil {
-		return &Error{Offset: offset, Message: fmt.Sprintf("unknown name %q%s", m[1], nearest.DidYouMean(m[1], topNames(env)))}
+		return &Error{Offset: offset, Message: fmt.Sprintf("unknown name %q%s", m[1], nameHint(source, offset, m[1], env))}
 	}
 	if strings.HasPrefix(message, "unexpected token EOF") {
 		message = "the expression ends too early"
 	}
 	return &Error{Offset: offset, Message: strings.TrimSpace(plainType(message))}
+}
+
+// nameHint says what an unknown name may have been meant to be: a known one, or a
+// text, whose quotes YAML takes for its own.
+func nameHint(source string, offset int, name string, env any) string {
+	near := nearest.DidYouMean(name, topNames(env))
+	switch env.(type) {
+	case *valueEnv, *headerEnv: // the expression may stand within ${{ }}
+	default:
+		if strings.TrimSpace(source) == name {
+			return fmt.Sprintf(`%s; a text has quotes within those of YAML: '"%s"'`, near, name)
+		}
+	}
+	used := offset+len(name) < len(source) && strings.IndexByte("(.[", source[offset+len(name)]) >= 0
+	if near == "" && !used { // what is called or looked into was meant as no text
+		return fmt.Sprintf("; a text stands in quotes: %q", name)
+	}
+	return near
 }
 
 // plainType replaces names of Go types by words.

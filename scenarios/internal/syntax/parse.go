@@ -210,7 +210,17 @@ func (s *Source) syntaxError(err error) {
 	if strings.Contains(message, "'\t'") {
 		message = "a tab where YAML wants spaces"
 	}
-	s.Report(max(line, 1), column, "", "not YAML: %s", message)
+	s.Report(max(line, 1), column, "", "not YAML: %s%s", message, s.quoteHint(max(line, 1), column))
+}
+
+// quoteHint says what to do when the text that YAML cannot place follows a double
+// quote, which has then ended a text that was meant to have one within.
+func (s *Source) quoteHint(line, column int) string {
+	text := []rune(s.lines[line-1])
+	if column < 3 || column > len(text) || text[column-2] != '"' || strings.ContainsRune(" ,]}:", text[column-1]) {
+		return ""
+	}
+	return `; a text in double quotes ends at the next one: put single quotes around it, as in '"a" in saved.list', or write \" within`
 }
 
 func firstLine(text string) string {
