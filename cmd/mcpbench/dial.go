@@ -89,7 +89,7 @@ func (d *dialer) transport(ctx context.Context, slot int) (transport, fallback m
 	}
 	http := &mcp.Streamable{URL: s.URL, Header: header, Engine: d.engine}
 	if d.shared != nil {
-		http.Connections = d.shared.connections
+		http.Connections, http.DialContext = d.shared.connections, d.shared.outgoing.Slot(slot)
 	}
 	sse := mcp.LegacySSE(*http)
 	switch {

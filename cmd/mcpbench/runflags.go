@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -96,6 +97,9 @@ type runFlags struct {
 	pacer      string
 	procs      int
 	engine     string
+	sourceIP   string
+	sources    []netip.Addr // of sourceIP
+	calibrate  bool
 	inFlight   int
 	out        string
 	json       bool

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"mcpbench/driver"
+	"mcpbench/internal/outgoing"
 	"mcpbench/mcp"
 	"mcpbench/output"
 	"mcpbench/scenarios"
@@ -14,6 +15,7 @@ type shared struct {
 	params      mcp.ParamHeaders
 	process     *mcp.Shared      // stdio with one process for all; nil: each has its own
 	connections *mcp.Connections // HTTP with a pool; nil: each has its own
+	outgoing    outgoing.Dialer  // HTTP
 }
 
 // share prepares what sessions have in common. The demo target runs.
@@ -21,6 +23,7 @@ func (e *execution) share() {
 	e.shared = make([]shared, len(e.program.Servers))
 	for i := range e.shared {
 		s := &e.program.Servers[i]
+		e.shared[i].outgoing.Sources = e.flags.sources
 		if s.SharedProcess {
 			e.shared[i].process = &mcp.Shared{Transport: stdio(s)}
 		}
