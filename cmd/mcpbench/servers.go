@@ -42,6 +42,7 @@ func (e *execution) dialerOf(group int) driver.Dial {
 		getStream: e.flags.getStream == "always" || e.flags.getStream == "auto" && p.NeedsStream(group),
 		group:     group, client: &p.Client,
 		engine: mcp.Engine(e.flags.engine), limits: wireLimits(p), shared: &e.shared[server],
+		outgoing: &e.shared[server].outgoing,
 	}
 	e.dialers = append(e.dialers, d)
 	return d.dial
