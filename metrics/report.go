@@ -30,7 +30,7 @@ type RunInfo struct {
 	Own              OwnUse
 	Calibration      []Calibration // none: not calibrated
 	ThrottledShare   float64       // share of the seconds with cgroup throttling, 0 to 1
-	Thresholds       []Threshold // none: DefaultThresholds
+	Thresholds       []Threshold   // none: DefaultThresholds
 	// Err says why the run could not finish; nil when it did. A sink that
 	// failed and a run without any session are found without it.
 	Err    error
@@ -237,7 +237,7 @@ func (c *Collector) notes() []string {
 	if len(groups) == 0 || slices.ContainsFunc(groups, func(g GroupInfo) bool { return g.Open }) {
 		return []string{}
 	}
-	return []string{"all load is closed: latency is service time, and queueing cannot show"}
+	return []string{NoteClosed}
 }
 
 // outcomeCounts names the outcomes that occurred.

@@ -23,6 +23,9 @@ const (
 	Unsound  = "unsound"
 )
 
+// NoteClosed is the note of a run all of whose load is closed.
+const NoteClosed = "all load is closed: latency is service time, and queueing cannot show"
+
 // SoundnessFacts is what the soundness of a run depends on. The CPU that the
 // load generator used is not among them.
 type SoundnessFacts struct {

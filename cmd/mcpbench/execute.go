@@ -164,6 +164,9 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 		Gauges:  func(group int) metrics.Gauges { return e.runner.Gauges(group) },
 		Tallies: func() metrics.Tallies { return e.runner.Tallies() },
 	})
+	if err := e.calibrate(ctx, log); err != nil {
+		return errors.Join(err, e.parquet.Close())
+	}
 	e.decide(ctx, log)
 	e.runner = driver.New(e.plan, e.collector, log)
 	return nil
