@@ -90,6 +90,20 @@ func (s *seen) addresses() []string {
 	return slices.Compact(out)
 }
 
+// connect opens n sessions, each in a slot of its own.
+func connect(t *testing.T, url string, engine mcp.Engine, d *outgoing.Dialer, n int) (sessions []*mcp.Session) {
+	t.Helper()
+	for slot := range n {
+		o := mcp.Options{Version: mcp.V20251125, Client: mcp.Implementation{Name: "t", Version: "1"}}
+		s, err := mcp.Connect(t.Context(), &mcp.Streamable{URL: url, Engine: engine, DialContext: d.Slot(slot)}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sessions = append(sessions, s)
+	}
+	return sessions
+}
+
 func TestServerSeesSourcesInTurn(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("127.0.0.2 is an address of every machine only under Linux")
@@ -101,15 +115,7 @@ func TestServerSeesSourcesInTurn(t *testing.T) {
 	for _, engine := range []mcp.Engine{mcp.EngineFast, mcp.EngineStd} {
 		t.Run(string(engine), func(t *testing.T) {
 			server, d := newSeen(t), &outgoing.Dialer{Sources: list}
-			var sessions []*mcp.Session
-			for slot := range 4 {
-				o := mcp.Options{Version: mcp.V20251125, Client: mcp.Implementation{Name: "t", Version: "1"}}
-				s, err := mcp.Connect(t.Context(), &mcp.Streamable{URL: server.URL, Engine: engine, DialContext: d.Slot(slot)}, o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				sessions = append(sessions, s)
-			}
+			sessions := connect(t, server.URL, engine, d, 4)
 			if diff := cmp.Diff([]string{"127.0.0.2", "127.0.0.3"}, server.addresses()); diff != "" {
 				t.Error(diff)
 			}
@@ -136,7 +142,7 @@ func TestHeldIsTheMostToOneTarget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close()
+		defer func() { _ = l.Close() }()
 		for slot := range n {
 			c, err := d.Slot(slot)(context.Background(), "tcp", l.Addr().String())
 			if err != nil {
