@@ -23,7 +23,9 @@ type Streamable struct {
 	TLS *tls.Config
 	// Engine is the implementation of HTTP; "" is EngineAuto.
 	Engine Engine
-	// DialContext opens connections; nil means TCP.
+	// DialContext opens connections; nil means TCP. What passes the data of a socket
+	// on as it is may have a method Socket() *net.TCPConn, by which the fast engine
+	// then reads and writes with fewer system calls.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Connections, unless nil, is the pool that all who name it share.
 	Connections *Connections

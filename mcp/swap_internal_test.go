@@ -214,3 +214,24 @@ func TestSwapIsInterrupted(t *testing.T) {
 		t.Errorf("%d bytes written to a closed connection", wrote)
 	}
 }
+
+// around is what a dial function may have put around a socket.
+type around struct{ *net.TCPConn }
+
+func (a around) Socket() *net.TCPConn { return a.TCPConn }
+
+// TestSwapperLooksThroughWhatADialFunctionAdds: without it every request would
+// cost a system call more.
+func TestSwapperLooksThroughWhatADialFunctionAdds(t *testing.T) {
+	ours, _ := sockets(t)
+	socket, ok := ours.Conn.(*net.TCPConn)
+	if !ok {
+		t.Fatal("no socket")
+	}
+	if newSwapper(around{socket}) == nil {
+		t.Error("no swapper for a socket with something around it")
+	}
+	if newSwapper(struct{ net.Conn }{socket}) != nil {
+		t.Error("a swapper for what may change the data")
+	}
+}

@@ -22,8 +22,12 @@ type swapper struct {
 	errno       syscall.Errno
 }
 
-// newSwapper returns a swapper for c, nil when c is no socket.
+// newSwapper returns a swapper for c, nil when c is no socket. It looks through
+// what a dial function has put around a socket, if that has Socket.
 func newSwapper(c net.Conn) *swapper {
+	if around, ok := c.(interface{ Socket() *net.TCPConn }); ok {
+		c = around.Socket()
+	}
 	var raw syscall.RawConn
 	var err error
 	switch c := c.(type) {

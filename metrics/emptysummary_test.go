@@ -27,6 +27,7 @@ func TestEmptySummaryPrintsNoNull(t *testing.T) {
 	}
 	allowed := []string{
 		"connect_ms", "latency_ms", "service_ms", "ttfb_ms", "failed_ms", "lateness_ms", "queued_ms", "floor_us", "value",
+		"cpu_share_max", "goroutines_max", "fds_max", "fds_limit", "ports_max", "ports_limit", "time_wait_max",
 	}
 	walk(tree, "", func(path string, v any) {
 		key := path[strings.LastIndex(path, ".")+1:]

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"maps"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -26,10 +27,10 @@ type RunInfo struct {
 	Closed, Reopened int64 // sessions; see SessionsSummary
 	Anomalies        map[string]int64
 	ServerRequests   []ServerRequestSummary
-	CPU              time.Duration // used by this process, user and system
-	MaxGCPause       time.Duration
-	ThrottledShare   float64     // share of the seconds with cgroup throttling, 0 to 1
-	Thresholds       []Threshold // none: DefaultThresholds
+	Own              OwnUse
+	Calibration      []Calibration // none: not calibrated
+	ThrottledShare   float64       // share of the seconds with cgroup throttling, 0 to 1
+	Thresholds       []Threshold   // none: DefaultThresholds
 	// Err says why the run could not finish; nil when it did. A sink that
 	// failed and a run without any session are found without it.
 	Err    error
@@ -219,15 +220,32 @@ func (c *Collector) soundness(info *RunInfo) Soundness {
 			latency.merge(&c.totals.steps[i].latency)
 		}
 	}
+	own := &info.Own
 	verdict, reasons := SoundnessFacts{
-		LatenessP99: lateness.quantile(99), LatencyP50: latency.quantile(50),
+		Own: *own, LatenessP99: lateness.quantile(99), LatencyP50: latency.quantile(50),
 		SlabWaits: c.stream.waits.Load(), ClientErrors: c.totals.clientErrors, ThrottledShare: info.ThrottledShare,
 		CutOff: info.CutOff, Interrupted: interrupted,
 	}.Judge()
-	return Soundness{
-		Verdict: verdict, Reasons: reasons, Lateness: lateness.quantiles(nil),
-		CPUS: info.CPU.Seconds(), GCPause: milliseconds(info.MaxGCPause),
+	s := Soundness{
+		Verdict: verdict, Reasons: reasons, Notes: c.notes(), Lateness: lateness.quantiles(nil),
+		CPUS: (own.CPUUser + own.CPUSystem).Seconds(), CPUUserS: own.CPUUser.Seconds(), CPUSystemS: own.CPUSystem.Seconds(),
+		CPUShareMax: own.CPUShareMax, GCPause: milliseconds(own.GCPauseMax), GoroutinesMax: known(own.Goroutines),
+		FDsMax: known(own.FDs), FDsLimit: known(own.FDsLimit), TimeWaitMax: known(own.TimeWait), PortsLimit: known(own.PortsLimit),
 	}
+	if own.PortsLimit > 0 {
+		s.PortsMax = &own.Ports
+	}
+	c.compare(&s, info.Calibration)
+	return s
+}
+
+// notes are what makes a run no less sound but must be borne in mind.
+func (c *Collector) notes() []string {
+	groups := c.cfg.Catalog.Groups
+	if len(groups) == 0 || slices.ContainsFunc(groups, func(g GroupInfo) bool { return g.Open }) {
+		return []string{}
+	}
+	return []string{NoteClosed}
 }
 
 // outcomeCounts names the outcomes that occurred.

@@ -23,6 +23,9 @@ const (
 	Unsound  = "unsound"
 )
 
+// NoteClosed is the note of a run all of whose load is closed.
+const NoteClosed = "all load is closed: latency is service time, and queueing cannot show"
+
 // SoundnessFacts is what the soundness of a run depends on. The CPU that the
 // load generator used is not among them.
 type SoundnessFacts struct {
@@ -31,6 +34,7 @@ type SoundnessFacts struct {
 	SlabWaits      int64         // times that a worker waited for a free slab
 	ClientErrors   int64         // outcomes client_error
 	ThrottledShare float64       // share of the seconds with cgroup throttling, 0 to 1
+	Own            OwnUse        // names the limit that ClientErrors ran into
 	// CutOff says that the run did not come to its end: what it was waiting for
 	// then is missing in all figures. Interrupted is the number of such iterations.
 	CutOff      bool
@@ -64,7 +68,11 @@ func (f SoundnessFacts) Judge() (verdict string, reasons []string) {
 	}
 	if n := f.ClientErrors; n > 0 {
 		verdict = Unsound
-		reasons = append(reasons, fmt.Sprintf("requests or dials failed by our own fault (client_error) %s", times(n)))
+		reason := fmt.Sprintf("requests or dials failed by our own fault (client_error) %s", times(n))
+		if limit := f.Own.scarce(); limit != "" {
+			reason += "; " + limit
+		}
+		reasons = append(reasons, reason)
 	}
 	return verdict, reasons
 }

@@ -191,10 +191,23 @@ type LoadSummary struct {
 type Soundness struct {
 	Verdict  string     `json:"verdict"` // sound, doubtful, unsound
 	Reasons  []string   `json:"reasons"`
+	Notes    []string   `json:"notes"` // to bear in mind; they make the run no less sound
 	Lateness *Quantiles `json:"lateness_ms"`
-	CPUS     float64    `json:"cpu_s"`
-	GCPause  float64    `json:"gc_pause_ms_max"`
-	FloorUS  *float64   `json:"floor_us"` // nil: not calibrated
+	// What this process used of the machine; see OwnUse. A nil is not known.
+	CPUS          float64  `json:"cpu_s"`
+	CPUUserS      float64  `json:"cpu_user_s"`
+	CPUSystemS    float64  `json:"cpu_system_s"`
+	CPUShareMax   *float64 `json:"cpu_share_max"`
+	GCPause       float64  `json:"gc_pause_ms_max"`
+	GoroutinesMax *int64   `json:"goroutines_max"`
+	FDsMax        *int64   `json:"fds_max"`
+	FDsLimit      *int64   `json:"fds_limit"`
+	PortsMax      *int64   `json:"ports_max"`
+	PortsLimit    *int64   `json:"ports_limit"`
+	TimeWaitMax   *int64   `json:"time_wait_max"`
+	FloorUS       *float64 `json:"floor_us"` // the greatest of Calibration; nil: not calibrated
+	// Calibration has this machine's own floor for each kind of transport in use.
+	Calibration []Calibration `json:"calibration,omitempty"`
 }
 
 // TrialSummary is one run of one target.

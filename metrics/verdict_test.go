@@ -66,6 +66,20 @@ func TestJudge(t *testing.T) {
 		{"6% throttled", metrics.SoundnessFacts{ThrottledShare: 0.06}, "unsound", []string{"the CPU limit of this machine's control group throttled us in 6% of the seconds"}},
 		{"cut off", metrics.SoundnessFacts{CutOff: true, Interrupted: 7}, "unsound", []string{"the run was cut off: 7 iterations were due or under way without a known end"}},
 		{"cut off with one", metrics.SoundnessFacts{CutOff: true, Interrupted: 1}, "unsound", []string{"the run was cut off: 1 iteration was due or under way without a known end"}},
+		{"client errors at the limit of descriptors", metrics.SoundnessFacts{ClientErrors: 2, Own: metrics.OwnUse{FDs: 950, FDsLimit: 1000}}, "unsound", []string{
+			"requests or dials failed by our own fault (client_error) 2 times; 950 of 1000 file descriptors were open: raise the limit (ulimit -n), or open fewer sessions",
+		}},
+		{"client errors below it", metrics.SoundnessFacts{ClientErrors: 1, Own: metrics.OwnUse{FDs: 949, FDsLimit: 1000}}, "unsound", []string{
+			"requests or dials failed by our own fault (client_error) once",
+		}},
+		{"the limit without client errors", metrics.SoundnessFacts{Own: metrics.OwnUse{FDs: 1000, FDsLimit: 1000, Ports: 1000, PortsLimit: 1000}}, "sound", nil},
+		{"client errors without ports", metrics.SoundnessFacts{ClientErrors: 1, Own: metrics.OwnUse{Ports: 96, PortsLimit: 100}}, "unsound", []string{
+			"requests or dials failed by our own fault (client_error) once; 96 of 100 local ports were in use to one target: give more source addresses (--source-ip), or open fewer sessions",
+		}},
+		{"client errors with ports in TIME-WAIT", metrics.SoundnessFacts{ClientErrors: 1, Own: metrics.OwnUse{Ports: 6, TimeWait: 90, PortsLimit: 100}}, "unsound", []string{
+			"requests or dials failed by our own fault (client_error) once; 6 of 100 local ports were in use to one target and 90 connections in TIME-WAIT: give more source addresses (--source-ip), or keep connections longer",
+		}},
+		{"all processors, closed", metrics.SoundnessFacts{Own: metrics.OwnUse{CPUShareMax: new(1.0), GCPauseMax: time.Second}}, "sound", nil},
 		{"client errors", metrics.SoundnessFacts{ClientErrors: 2}, "unsound", []string{"requests or dials failed by our own fault (client_error) 2 times"}},
 		{
 			"several",

@@ -85,14 +85,14 @@ func normalSummary(s *metrics.Summary) *metrics.Summary {
 	c.Anomalies = counts(c.Anomalies)
 	c.Errors = list(c.Errors)
 	c.Load = list(c.Load)
-	c.Soundness.Reasons = list(c.Soundness.Reasons)
+	c.Soundness.Reasons, c.Soundness.Notes = list(c.Soundness.Reasons), list(c.Soundness.Notes)
 	c.Servers = list(c.Servers)
 	trials := make([]metrics.TrialSummary, len(c.Trials))
 	for i, t := range c.Trials {
 		t.StartedAt = microseconds(t.StartedAt)
 		t.Requests.Outcomes = counts(t.Requests.Outcomes)
 		t.Steps = normalSteps(t.Steps)
-		t.Soundness.Reasons = list(t.Soundness.Reasons)
+		t.Soundness.Reasons, t.Soundness.Notes = list(t.Soundness.Reasons), list(t.Soundness.Notes)
 		trials[i] = t
 	}
 	c.Trials = trials

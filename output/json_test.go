@@ -49,6 +49,8 @@ targets[].era sessions.connect_ms.* iterations.latency_ms steps[].group steps[].
 thresholds[].unit errors[].step
 load load[].group load[].model load[].intended load[].started load[].dropped load[].rate_per_s load[].achieved_per_s
 load[].lateness_ms load[].queued_ms load[].sessions
+soundness.notes soundness.cpu_user_s soundness.cpu_system_s soundness.cpu_share_max soundness.goroutines_max soundness.fds_max
+soundness.fds_limit soundness.ports_max soundness.ports_limit soundness.time_wait_max
 `)
 
 // keys collects the paths of an object, without the keys of maps of counts.

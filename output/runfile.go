@@ -35,8 +35,10 @@ type RunFile struct {
 	Thresholds []metrics.ThresholdResult `json:"thresholds"` // value is null until the end
 	Verdict    string                    `json:"verdict"`
 	ExitCode   *int                      `json:"exit_code"` // null while running
-	Clock      Clock                     `json:"clock"`
-	Tags       map[string]string         `json:"tags,omitempty"`
+	// Soundness is as in summary.json; nil while running.
+	Soundness *metrics.Soundness `json:"soundness,omitempty"`
+	Clock     Clock              `json:"clock"`
+	Tags      map[string]string  `json:"tags,omitempty"`
 	// Recovery says what a recovery could not read; nil when there was none, or
 	// nothing was lost.
 	Recovery *Losses `json:"recovery,omitempty"`

@@ -158,6 +158,11 @@ func unsoundRun() *metrics.Summary {
 	s.Soundness = metrics.Soundness{
 		Verdict: metrics.Unsound, Lateness: s.Load[0].Lateness,
 		Reasons: []string{"arrivals were released late: p99 31ms, more than 10ms", "requests or dials failed by our own fault (client_error) 40 times"},
+		Notes:   []string{"over http 200 requests/s were planned, more than half of the 390/s that this machine reaches against nothing"},
+		Calibration: []metrics.Calibration{
+			{Transport: "http", FloorUS: 62, CeilingPS: 390.4, Sessions: 2, RatePerS: 200, Lateness99: new(0.31), PlannedPerS: 200, P50US: new(8900.0)},
+			{Transport: "stdio", FloorUS: 31, CeilingPS: 12345.6, Sessions: 64},
+		},
 	}
 	s.Thresholds = []metrics.ThresholdResult{{Expr: "p99(latency) < 500ms", Value: new(395.0), Unit: "ms", OK: true}}
 	s.Errors = []metrics.ErrorSummary{{Outcome: "client_error", Code: 24, Message: "too many open files", Count: 40}}

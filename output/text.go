@@ -289,6 +289,7 @@ func (r *textSummary) load() {
 	for _, reason := range s.Soundness.Reasons {
 		r.paragraph(strings.Repeat(" ", labelWidth), Escape(reason))
 	}
+	r.floors()
 }
 
 func (r *textSummary) verdict() string {

@@ -71,3 +71,19 @@ func (g *Group) Varies() bool { return !g.Open && g.Changes }
 
 // Peak is the highest rate of an open load, in arrivals a second.
 func (g *Group) Peak() float64 { return max(g.Level.Max(), g.WarmLevel) }
+
+// MeanRate is the mean rate of an open load over its measured time, in arrivals a
+// second; where that has no end it is the one at the beginning.
+func (g *Group) MeanRate() float64 {
+	switch {
+	case g.Duration > 0 && g.Process == "replay":
+		return float64(len(g.Times)) / g.Duration.Seconds()
+	case g.Duration > 0:
+		return g.Level.Count(g.Duration) / g.Duration.Seconds()
+	}
+	return g.WarmLevel
+}
+
+// AllSessions is how many sessions the group may have at the same time, idle ones
+// among them.
+func (g *Group) AllSessions() int { return g.Sessions + g.IdleSessions }

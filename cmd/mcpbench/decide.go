@@ -40,7 +40,7 @@ func (e *execution) decide(work context.Context, log *zap.Logger) {
 		if !used || s.Protocol != "" {
 			continue
 		}
-		d, err := e.found(ctx, work, s, log)
+		d, err := e.found(ctx, work, i, log)
 		if err == nil { // as if it had been pinned so
 			s.Transport, s.AnyHTTP, s.Protocol = d.Transport.Kind(), false, string(d.Version)
 		}
@@ -80,11 +80,12 @@ func tellProbe(log *zap.Logger, s *scenarios.Server, tried []string, err error) 
 
 // found returns what one server speaks: what is known since it was asked for the
 // tool's schema, or what it says now.
-func (e *execution) found(ctx, work context.Context, s *scenarios.Server, log *zap.Logger) (mcp.Decision, error) {
+func (e *execution) found(ctx, work context.Context, server int, log *zap.Logger) (mcp.Decision, error) {
+	s := &e.program.Servers[server]
 	if d := e.flags.decided; d != nil && len(e.program.Servers) == 1 {
 		return *d, nil
 	}
-	d, err := e.probe(ctx, work, s, log)
+	d, err := e.probe(ctx, work, server, log)
 	if s.Embedded {
 		e.asked += int64(len(d.Tried))
 	}
@@ -92,8 +93,12 @@ func (e *execution) found(ctx, work context.Context, s *scenarios.Server, log *z
 }
 
 // probe asks the server within ctx. The end of the session is orderly, until work ends.
-func (e *execution) probe(ctx, work context.Context, s *scenarios.Server, log *zap.Logger) (mcp.Decision, error) {
-	dialer := &dialer{server: s, seed: e.flags.seed, engine: mcp.Engine(e.flags.engine), limits: wireLimits(e.program)}
+func (e *execution) probe(ctx, work context.Context, server int, log *zap.Logger) (mcp.Decision, error) {
+	s := &e.program.Servers[server]
+	dialer := &dialer{
+		server: s, seed: e.flags.seed, engine: mcp.Engine(e.flags.engine), limits: wireLimits(e.program),
+		outgoing: &e.shared[server].outgoing,
+	}
 	for i := range e.program.Groups {
 		if &e.program.Servers[e.program.Groups[i].Server] == s {
 			dialer.feeds = e.plan.Groups[i].SessionFeeds

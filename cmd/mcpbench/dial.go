@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"mcpbench/driver"
+	"mcpbench/internal/outgoing"
 	"mcpbench/mcp"
 	"mcpbench/scenarios"
 )
@@ -24,6 +25,7 @@ type dialer struct {
 	client    *scenarios.Client // nil declares nothing
 	limits    mcp.Limits
 	shared    *shared          // by all who dial this server; nil: nothing is
+	outgoing  *outgoing.Dialer // nil: the system chooses the source address
 	feeds     *scenarios.Feeds // rows for the headers; nil: none
 	failed    error            // why it is not known what the server speaks
 	sse       atomic.Bool      // the server was found to speak only HTTP+SSE
@@ -90,6 +92,9 @@ func (d *dialer) transport(ctx context.Context, slot int) (transport, fallback m
 	http := &mcp.Streamable{URL: s.URL, Header: header, Engine: d.engine}
 	if d.shared != nil {
 		http.Connections = d.shared.connections
+	}
+	if d.outgoing != nil {
+		http.DialContext = d.outgoing.Slot(slot)
 	}
 	sse := mcp.LegacySSE(*http)
 	switch {

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
 	"mcpbench/driver"
+	"mcpbench/internal/self"
 	"mcpbench/internal/target"
 	"mcpbench/metrics"
 	"mcpbench/output"
@@ -46,6 +46,9 @@ type execution struct {
 	shared    []shared  // of the servers
 	asked     int64     // requests that found out what the demo target speaks
 	throttled float64   // share of the seconds with cgroup throttling
+	own       *self.Watch
+	limits    self.Limits
+	floors    []metrics.Calibration // of --calibrate
 }
 
 // closeTime bounds the orderly end of all sessions after the results are safe.
@@ -54,6 +57,7 @@ const closeTime = 15 * time.Second
 // run makes the load and everything that comes of it. The error has the exit code.
 func (e *execution) run(ctx context.Context) error {
 	e.runID, e.startedAt = output.NewRunID(), time.Now()
+	e.own, e.limits = self.NewWatch(self.Config{Root: "/", Held: e.held}), self.ReadLimits("/")
 	abandoned := make(chan int, 1)
 	ended := make(chan error, 1)
 	screen := e.newScreen()
@@ -152,13 +156,17 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	e.plan.OnClock = func(t0 time.Time) {
 		e.frames.startClock(t0)
 		e.parquet.SetT0(t0)
+		e.own.Begin(t0.Add(p.Warmup))
 		e.file.Clock.T0 = &t0
 	}
 	e.collector = metrics.NewCollector(metrics.CollectorConfig{
-		Catalog: e.plan.Catalog, Sinks: []metrics.Sink{e.parquet}, Warmup: warmupLength(p),
+		Catalog: e.plan.Catalog, Sinks: []metrics.Sink{loadEnd{e.own}, e.parquet}, Warmup: warmupLength(p),
 		Gauges:  func(group int) metrics.Gauges { return e.runner.Gauges(group) },
 		Tallies: func() metrics.Tallies { return e.runner.Tallies() },
 	})
+	if err := e.calibrate(ctx, log); err != nil {
+		return errors.Join(err, e.parquet.Close())
+	}
 	e.decide(ctx, log)
 	e.runner = driver.New(e.plan, e.collector, log)
 	return nil
@@ -287,7 +295,7 @@ func (e *execution) summary(err error) *metrics.Summary {
 	info := metrics.RunInfo{
 		RunID: e.runID, Scenario: e.program.Name, StartedAt: e.startedAt, Seed: e.flags.seed, Tags: e.program.Tags,
 		Thresholds: e.program.Thresholds, Err: err, Signal: e.signal.Signal(),
-		CPU: processCPU(), MaxGCPause: maxGCPause(), ThrottledShare: e.throttled,
+		Own: e.ownUse(), Calibration: e.floors, ThrottledShare: e.throttled,
 	}
 	if e.folder != nil {
 		info.ResultsDir = e.folder.Path()
@@ -311,7 +319,7 @@ func (e *execution) writeResults(s *metrics.Summary) error {
 	now := time.Now().UTC()
 	e.file.EndedAt = &now
 	e.file.Targets, e.file.Thresholds = s.Targets, s.Thresholds
-	e.file.Verdict, e.file.ExitCode = s.Verdict, &s.ExitCode
+	e.file.Verdict, e.file.ExitCode, e.file.Soundness = s.Verdict, &s.ExitCode, &s.Soundness
 	return errors.Join(
 		output.WriteRuns(output.ParquetConfig{Folder: e.folder, RunID: e.runID, Catalog: e.plan.Catalog, Run: e.file}, s),
 		e.folder.WriteSummary(s), e.folder.WriteRun(e.file),
@@ -356,16 +364,6 @@ func targetHint(t target.Stats, snap *metrics.Snapshot, openings int64) string {
 		equal = "not equal"
 	}
 	return fmt.Sprintf("the target counted %d requests, mcpbench %d, warm-up included: %s", received, snap.Requests, equal)
-}
-
-func maxGCPause() time.Duration {
-	var s debug.GCStats
-	debug.ReadGCStats(&s)
-	var most time.Duration
-	for _, p := range s.Pause {
-		most = max(most, p)
-	}
-	return most
 }
 
 // logTo returns the program's logger on w.

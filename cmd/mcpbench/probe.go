@@ -11,6 +11,7 @@ import (
 
 	"mcpbench/driver"
 	"mcpbench/internal/nearest"
+	"mcpbench/internal/outgoing"
 	"mcpbench/mcp"
 	"mcpbench/metrics"
 	"mcpbench/pool"
@@ -266,7 +267,7 @@ func (f *runFlags) openSchemaProbe(ctx context.Context, s streams, q scenarios.Q
 	}
 	o := mcp.Options{ParamHeaders: &mcp.ParamHeaders{}}
 	f.frameLog.watchProbe(a.server.Name, &o)
-	return a.open(ctx, &f.targetFlags, &dialer{}, o)
+	return a.open(ctx, &f.targetFlags, &dialer{outgoing: &outgoing.Dialer{Sources: f.sources}}, o)
 }
 
 // argumentsFromSchema asks the server for the tool and makes arguments from its

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcpbench/internal/self"
 	"mcpbench/scenarios"
 )
 
@@ -90,6 +91,9 @@ func runLoaded(cmd *cobra.Command, s streams, f *runFlags, args []string) error 
 	if err != nil {
 		return err
 	}
+	if err := f.checkSources(program); err != nil {
+		return err
+	}
 	for _, w := range program.Warnings {
 		if !f.quiet {
 			_, _ = fmt.Fprintln(s.err, "warning:", w.String())
@@ -100,6 +104,9 @@ func runLoaded(cmd *cobra.Command, s streams, f *runFlags, args []string) error 
 	}
 	if f.dryRun {
 		return dryRun(s, f, sc, program)
+	}
+	if err := impossible(program, self.ReadLimits("/"), len(f.sources)); err != nil {
+		return usage("%w", err)
 	}
 	e := &execution{
 		streams: s, flags: f, scenario: sc, program: program, command: maskedCommand(cmd, args, f), failed: f.probeFailed,

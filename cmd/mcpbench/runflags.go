@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -96,6 +97,9 @@ type runFlags struct {
 	pacer      string
 	procs      int
 	engine     string
+	sourceIP   string
+	sources    []netip.Addr // of sourceIP
+	calibrate  bool
 	inFlight   int
 	out        string
 	json       bool
@@ -139,6 +143,8 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.pacer, "pacer", "auto", "auto, precise or economical")
 	fs.IntVar(&f.procs, "procs", 0, "processors to use (GOMAXPROCS; default: all, one of two that a closed load shares with its target)")
 	fs.StringVar(&f.engine, "http-engine", "auto", "auto, fast or std")
+	fs.StringVar(&f.sourceIP, "source-ip", "", "local `ADDRESS[,ADDRESS…]` to dial HTTP servers from, in turn by session")
+	fs.BoolVar(&f.calibrate, "calibrate", false, "first measure this machine's own floor, against a target that does nothing")
 	fs.IntVar(&f.inFlight, "in-flight", 1, "requests in flight on one session")
 	fs.StringVarP(&f.out, "out", "o", "results", "folder for results; each run makes `DIR`/RUN_ID")
 	fs.BoolVar(&f.json, "json", false, "print the summary as one JSON object")
@@ -158,16 +164,16 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.profiles.mem, "memprofile", "", "write a heap profile of mcpbench itself to `FILE`")
 	fs.StringVar(&f.profiles.trace, "trace", "", "write an execution trace of mcpbench itself to `FILE`")
 	withEnv(fs, "sessions", "rate", "arrivals", "duration", "iterations", "warmup", "get-stream", "grace", "pacer",
-		"procs", "http-engine", "in-flight", "out", "json", "progress", "log-format", "seed")
+		"procs", "http-engine", "source-ip", "in-flight", "out", "json", "progress", "log-format", "seed")
 	for _, name := range []string{"var", "tag"} {
 		fs.Lookup(name).DefValue = "" // pflag would show an empty list
 	}
 	for _, name := range []string{
-		"source-ip", "report", "prometheus", "agents", "bus", "shard", "start-at",
+		"report", "prometheus", "agents", "bus", "shard", "start-at",
 	} {
 		notYetFlag(fs, name, false)
 	}
-	for _, name := range []string{"calibrate", "otel", "distributed"} {
+	for _, name := range []string{"otel", "distributed"} {
 		notYetFlag(fs, name, true)
 	}
 	notYetFlag(fs, "dashboard", false)
@@ -213,7 +219,7 @@ func (f *runFlags) validate(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	return nil
+	return f.parseSources(cmd.Context())
 }
 
 func oneOf(flag, value string, allowed []string) error {

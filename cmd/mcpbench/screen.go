@@ -6,23 +6,25 @@ import (
 
 	"go.uber.org/zap"
 
+	"mcpbench/internal/self"
 	"mcpbench/metrics"
 	"mcpbench/output"
 )
 
 // screen is what goes on beside a run: progress and log lines on stderr, and a
-// look at the control group.
+// look at the control group and at this process.
 type screen struct {
 	progress *output.Progress
 	log      *zap.Logger
 	cancel   context.CancelFunc
 	done     sync.WaitGroup
 	throttle *throttleWatch
+	own      *self.Watch
 }
 
 // newScreen returns a screen that shows log lines but no progress yet.
 func (e *execution) newScreen() *screen {
-	s := &screen{throttle: newThrottleWatch("/")}
+	s := &screen{throttle: newThrottleWatch("/"), own: e.own}
 	p := e.program
 	config := output.ProgressConfig{
 		Mode: e.progressMode(), Out: e.err, Warmup: p.Warmup,
@@ -69,6 +71,7 @@ func (s *screen) start() {
 	s.cancel = cancel
 	s.done.Go(func() { s.progress.Run(ctx) })
 	s.done.Go(func() { s.throttle.run(ctx) })
+	s.done.Go(func() { s.own.Run(ctx) })
 }
 
 // stop shows the final state; it may be called without start.

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"mcpbench/driver"
+	"mcpbench/internal/outgoing"
 	"mcpbench/mcp"
 	"mcpbench/output"
 	"mcpbench/scenarios"
@@ -14,6 +15,7 @@ type shared struct {
 	params      mcp.ParamHeaders
 	process     *mcp.Shared      // stdio with one process for all; nil: each has its own
 	connections *mcp.Connections // HTTP with a pool; nil: each has its own
+	outgoing    outgoing.Dialer  // HTTP
 }
 
 // share prepares what sessions have in common. The demo target runs.
@@ -21,6 +23,7 @@ func (e *execution) share() {
 	e.shared = make([]shared, len(e.program.Servers))
 	for i := range e.shared {
 		s := &e.program.Servers[i]
+		e.shared[i].outgoing.Sources = e.flags.sources
 		if s.SharedProcess {
 			e.shared[i].process = &mcp.Shared{Transport: stdio(s)}
 		}
@@ -39,6 +42,7 @@ func (e *execution) dialerOf(group int) driver.Dial {
 		getStream: e.flags.getStream == "always" || e.flags.getStream == "auto" && p.NeedsStream(group),
 		group:     group, client: &p.Client,
 		engine: mcp.Engine(e.flags.engine), limits: wireLimits(p), shared: &e.shared[server],
+		outgoing: &e.shared[server].outgoing,
 	}
 	e.dialers = append(e.dialers, d)
 	return d.dial

@@ -48,6 +48,9 @@ func Constant(d time.Duration) (Dist, error) {
 	return Dist{kind: constant, bounds: Bounds{Min: d, Max: d}}, nil
 }
 
+// Least is a time below which nothing is drawn; of a constant it is the constant.
+func (d Dist) Least() time.Duration { return d.bounds.Min }
+
 // Uniform is anything from low to high, both included, each as likely.
 func Uniform(low, high time.Duration) (Dist, error) {
 	switch {
