@@ -366,3 +366,14 @@ func TestHoursOfStages(t *testing.T) {
 		})
 	}
 }
+
+// TestAgesOfOpenRequests: of requests that are open at the end it is known for how
+// long: three that began 100 ms apart, cut half a second after the last.
+func TestAgesOfOpenRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := open(10, 3, 300*time.Millisecond)
+		_, summary := load{group: g, server: &server{answer: hang}, grace: 400 * time.Millisecond}.measure(t)
+		ages := []time.Duration{500 * time.Millisecond, 600 * time.Millisecond, 700 * time.Millisecond}
+		agrees(t, "open", summary.Requests.Open, ages)
+	})
+}

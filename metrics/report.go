@@ -194,6 +194,7 @@ func (c *Collector) requests(duration time.Duration) RequestsSummary {
 	}
 	r.Outcomes = outcomeCounts(&outcomes)
 	r.RatePerS = perSecond(r.Total, duration)
+	r.Open = c.totals.open.quantiles(nil)
 	return r
 }
 

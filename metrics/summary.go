@@ -86,6 +86,9 @@ type RequestsSummary struct {
 	Outcomes      map[string]int64 `json:"outcomes"`
 	BytesSent     int64            `json:"bytes_sent"`
 	BytesReceived int64            `json:"bytes_received"`
+	// Open are the ages of the requests that were still open when the load ended and
+	// were then interrupted; absent when there was none.
+	Open *Quantiles `json:"open_ms,omitempty"`
 }
 
 // StepSummary holds the measured phase of one step on one target.

@@ -21,6 +21,7 @@ type totals struct {
 	// not interrupted; valid when hasEnd.
 	lastEnd time.Duration
 	hasEnd  bool
+	open distribution // ages of requests that were still open at the end of the load
 	// clientErrors counts every outcome client_error, in all phases.
 	clientErrors int64
 }
@@ -128,7 +129,9 @@ func (t *totals) addLive(s *Sample) {
 }
 
 func (t *totals) addStep(s *Sample) {
-	if s.Outcome != Interrupted {
+	if s.Outcome == Interrupted {
+		t.open.record(s.Service())
+	} else {
 		t.ended(s.End)
 	}
 	st := &t.steps[s.Step]

@@ -203,9 +203,15 @@ func (r *textSummary) requestItems() []string {
 		{metrics.ScriptError, "script errors"},
 		{metrics.ClientError, "failed by our own fault"},
 	} {
-		if n := q.Outcomes[o.outcome.String()]; n > 0 {
-			items = append(items, groupDigits(n)+" "+o.text)
+		n := q.Outcomes[o.outcome.String()]
+		if n == 0 {
+			continue
 		}
+		item := groupDigits(n) + " " + o.text
+		if o.outcome == metrics.Interrupted && q.Open != nil {
+			item += " (open for up to " + figure(q.Open, "max", q.Open.Max) + ")"
+		}
+		items = append(items, item)
 	}
 	if n := r.s.Iterations.Dropped; n > 0 {
 		items = append(items, r.bad(groupDigits(n)+" dropped"))
