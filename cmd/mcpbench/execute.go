@@ -159,6 +159,9 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 		Gauges:  func(group int) metrics.Gauges { return e.runner.Gauges(group) },
 		Tallies: func() metrics.Tallies { return e.runner.Tallies() },
 	})
+	if text := e.descriptorWarning(); text != "" {
+		log.Warn(text)
+	}
 	e.decide(ctx, log)
 	e.runner = driver.New(e.plan, e.collector, log)
 	return nil
