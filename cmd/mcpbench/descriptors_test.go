@@ -22,25 +22,29 @@ func TestTooFewDescriptorsAreToldWithWhatFits(t *testing.T) {
 	}{
 		{"enough", []scenarios.Server{web}, []scenarios.Group{group(0, 200, 1)}, false, 240, ""},
 		{
-			"http", []scenarios.Server{web},
+			"http",
+			[]scenarios.Server{web},
 			[]scenarios.Group{group(0, 200, 1)},
 			false, 60,
 			"the load of 200 sessions needs about 240 file descriptors, and this process may have 60: about 20 sessions fit; raise the limit (ulimit -n 240), or have fewer sessions or shared connections",
 		},
 		{
-			"nothing fits", []scenarios.Server{web},
+			"nothing fits",
+			[]scenarios.Server{web},
 			[]scenarios.Group{group(0, 1, 1)},
 			false, 30,
 			"the load of 1 session needs about 41 file descriptors, and this process may have 30: about 0 sessions fit; raise the limit (ulimit -n 41), or have fewer sessions or shared connections",
 		},
 		{
-			"both ends, a stream and four requests at once", []scenarios.Server{{Transport: "http", Embedded: true}},
+			"both ends, a stream and four requests at once",
+			[]scenarios.Server{{Transport: "http", Embedded: true}},
 			[]scenarios.Group{group(0, 10, 4)},
 			true, 100,
 			"the load of 10 sessions needs about 140 file descriptors, and this process may have 100: about 6 sessions fit; raise the limit (ulimit -n 140), or have fewer sessions or shared connections",
 		},
 		{
-			"processes", []scenarios.Server{{Transport: "stdio"}, {Transport: "stdio", SharedProcess: true}},
+			"processes",
+			[]scenarios.Server{{Transport: "stdio"}, {Transport: "stdio", SharedProcess: true}},
 			[]scenarios.Group{group(0, 20, 2), group(1, 1000, 1)},
 			false, 100,
 			"the load of 20 sessions needs about 124 file descriptors, and this process may have 100: about 14 sessions fit; raise the limit (ulimit -n 124), or have fewer sessions or shared connections",

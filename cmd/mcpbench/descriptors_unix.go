@@ -14,5 +14,5 @@ func descriptorLimit() int {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
 		return 0
 	}
-	return int(min(uint64(l.Cur), math.MaxInt32)) //nolint:gosec,unconvert // bounded; signed on some systems
+	return int(min(uint64(l.Cur), math.MaxInt32)) //nolint:unconvert // signed on some systems
 }
