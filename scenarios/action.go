@@ -244,13 +244,15 @@ func (a *Action) turnsOf(e *Env) (int, error) {
 	}
 	switch n := v.(type) {
 	case int:
-		return max(n, 0), nil
+		if n >= 0 {
+			return n, nil
+		}
 	case float64:
-		if n == float64(int(n)) {
-			return max(int(n), 0), nil
+		if n == float64(int(n)) && n >= 0 {
+			return int(n), nil
 		}
 	}
-	return 0, fmt.Errorf("count of repeat: %v is no whole number", v)
+	return 0, fmt.Errorf("count of repeat: %v is no whole number of turns", v)
 }
 
 // Leave takes back what Enter did.
