@@ -283,6 +283,21 @@ func TestParallelRunsAtOnce(t *testing.T) {
 	})
 }
 
+// TestParallelKeepsWhatOneStepSavedAnew: a value that was there before is not put
+// back by the steps beside the one that saved it again.
+func TestParallelKeepsWhatOneStepSavedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := toolPeer()
+		play(t.Context(), t, p, once+`flows: {f: {steps: [
+  {tools/call: {name: a, arguments: {v: 1}}, save: {x: result.structuredContent.v}},
+  {parallel: [{tools/call: {name: slow, arguments: {v: 2}}, save: {x: result.structuredContent.v}}, {tools/call: {name: a}}]},
+  {tools/call: {name: b, arguments: {x: "${{ saved.x }}"}}}]}}`)
+		if calls := p.tools(t); calls[len(calls)-1] != `b:{"x":2}` {
+			t.Errorf("asked %v", calls)
+		}
+	})
+}
+
 // TestParallelFailsWithItsFirstStep, after all have ended.
 func TestParallelFailsWithItsFirstStep(t *testing.T) {
 	for _, policy := range []string{"next_iteration", "continue"} {

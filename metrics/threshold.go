@@ -95,7 +95,7 @@ var (
 		"ns": 1, "us": float64(time.Microsecond), "ms": float64(time.Millisecond),
 		"s": float64(time.Second), "m": float64(time.Minute), "h": float64(time.Hour),
 	}
-	byteUnits = map[string]float64{"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+	byteUnits = map[string]float64{"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 )
 
 // dimension tells from aggregate, metric and unit what is compared. The

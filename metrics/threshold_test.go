@@ -120,7 +120,7 @@ func TestParseThresholdErrors(t *testing.T) {
 		{"rate(errors) < 101%", 15, `rate(errors) cannot be above 100%`, ""},
 		{"rate(errors) < 5ms", 16, `rate(errors) has no unit "ms": write a value in % or /s`, ""},
 		{"rate(achieved) > 5/s", 18, `rate(achieved) is a share of the offered rate: write a value in %`, ""},
-		{"sum(bytes_sent) < 5", 19, `sum(bytes_sent) is in bytes and needs a unit: B, KB, MB, GB, KiB, MiB or GiB`, ""},
+		{"sum(bytes_sent) < 5", 19, `sum(bytes_sent) is in bytes and needs a unit: B, kB, MB, GB, KiB, MiB or GiB`, ""},
 		{"rate(bytes_sent) < 5MB", 20, `rate(bytes_sent) is in bytes per second and needs a unit such as MiB/s`, ""},
 		{"p99(latency{}) < 5ms", 12, `expected a tag such as step=NAME, found "})"`, ""},
 		{"p99(latency{step}) < 5ms", 16, `expected "=" after the tag step, found "})"`, ""},

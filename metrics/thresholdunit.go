@@ -5,7 +5,7 @@ import "strings"
 // Units for messages, in order of size.
 const (
 	timeUnitNames = "ns, us, ms, s, m or h"
-	byteUnitNames = "B, KB, MB, GB, KiB, MiB or GiB"
+	byteUnitNames = "B, kB, MB, GB, KiB, MiB or GiB"
 )
 
 // checkUnit checks that the unit fits aggregate and metric.

@@ -42,7 +42,8 @@ func startCompactor(folder, runID string, backlog int, step func(string) error) 
 				err = fmt.Errorf("%w: %d of %d records cannot be read", errDamaged, lost, segment.records)
 			}
 			if err != nil {
-				err = fmt.Errorf("compact journal segment %d: %w", segment.number, err)
+				err = fmt.Errorf("compact journal segment %d: %w; what was recorded is kept, and mcpbench recover %s makes files of it",
+					segment.number, err, folder)
 				c.err.Store(&err)
 			}
 		}

@@ -316,8 +316,8 @@ func TestFailedCompactionKeepsItsSegment(t *testing.T) {
 	if err := sink.Write(samples[10:]); err != nil {
 		t.Fatal(err)
 	}
-	if err := sink.Close(); err == nil || !strings.Contains(err.Error(), "part-00001.parquet") {
-		t.Errorf("Close: got error %v, want one that names the file", err)
+	if err := sink.Close(); err == nil || !strings.Contains(err.Error(), "part-00001.parquet") || !strings.Contains(err.Error(), "mcpbench recover "+sink.dir+" ") {
+		t.Errorf("Close: got error %v, want one that names the file and what to do", err)
 	}
 	if err := sink.Write(samples); err == nil {
 		t.Error("Write: got no error after a failure")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"mcpbench/scenarios/internal/script"
@@ -96,6 +97,7 @@ type argument struct {
 // only read: what the session's steps before saved.
 func (e *Env) Begin(base map[string]any) {
 	e.salt, e.repeat, e.args = 0, 0, nil
+	e.forked, e.anew = false, e.anew[:0]
 	if e.saved == nil && len(base) == 0 {
 		return
 	}
@@ -116,12 +118,14 @@ func (e *Env) Fork(other *Env) {
 	e.Protocol, e.Data, e.Tools = other.Protocol, other.Data, other.Tools
 	e.Begin(other.saved)
 	e.salt, e.repeat, e.args = other.salt, other.repeat, other.args
+	e.forked = true
 }
 
-// Join takes over what others have saved that were forked from e.
+// Join takes over what other, which was forked from e, has saved since. Of what
+// several have saved the last to join counts.
 func (e *Env) Join(other *Env) {
-	for name, v := range other.saved {
-		e.keep(name, v)
+	for _, name := range other.anew {
+		e.keep(name, other.saved[name])
 	}
 }
 
@@ -130,6 +134,9 @@ func (e *Env) keep(name string, v any) {
 		e.saved = map[string]any{}
 	}
 	e.saved[name] = v
+	if e.forked && !slices.Contains(e.anew, name) {
+		e.anew = append(e.anew, name)
+	}
 }
 
 // salted mixes what keeps apart the draws of steps that are performed several times.
@@ -237,13 +244,15 @@ func (a *Action) turnsOf(e *Env) (int, error) {
 	}
 	switch n := v.(type) {
 	case int:
-		return max(n, 0), nil
+		if n >= 0 {
+			return n, nil
+		}
 	case float64:
-		if n == float64(int(n)) {
-			return max(int(n), 0), nil
+		if n == float64(int(n)) && n >= 0 {
+			return int(n), nil
 		}
 	}
-	return 0, fmt.Errorf("count of repeat: %v is no whole number", v)
+	return 0, fmt.Errorf("count of repeat: %v is no whole number of turns", v)
 }
 
 // Leave takes back what Enter did.

@@ -107,8 +107,23 @@ func (c *comparison) steps(list []*grammar.Step, perhaps bool) {
 			c.flow(s.FlowStep.Name, now)
 		}
 		c.perhaps = now
+		if refused, always := refusalExpected(s); always {
+			continue // that the server does not have it is what the step is about
+		} else if refused {
+			c.perhaps = true
+		}
 		c.step(s)
 	}
+}
+
+// refusalExpected reports whether a step expects an outcome other than ok, and
+// whether it expects nothing else.
+func refusalExpected(s *grammar.Step) (refused, always bool) {
+	if s.Expect == nil || len(s.Expect.Outcome.List) == 0 {
+		return false, false
+	}
+	ok := slices.Contains(s.Expect.Outcome.List, "ok")
+	return !ok || len(s.Expect.Outcome.List) > 1, !ok
 }
 
 // comparedSteps are the keys of steps that are methods, and what is asked of the list

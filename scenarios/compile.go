@@ -107,7 +107,7 @@ func (c *compiler) program() *Program {
 	return p
 }
 
-func texts(m map[string]grammar.Text) map[string]string {
+func texts(m map[string]grammar.Label) map[string]string {
 	if len(m) == 0 {
 		return nil
 	}

@@ -215,8 +215,11 @@ func (p *partCompiler) repeat(a *Action, s *grammar.Step) bool {
 		default:
 			a.turns = int(count)
 		}
-		if ok && count > maxTurns {
+		switch {
+		case ok && count > maxTurns:
 			p.fault(n, path+".count", "at most %d turns", maxTurns)
+		case ok && r.Max > 0 && count > int64(r.Max) && r.While.Node == nil:
+			p.fault(r.Node.Key("max"), path+".max", "is less than the count of %d, which would always fail", count)
 		}
 	}
 	p.loops++

@@ -3,6 +3,8 @@ package scenarios
 import (
 	"cmp"
 	"fmt"
+
+	"mcpbench/scenarios/internal/syntax"
 )
 
 // nameSteps gives each step without an id one of its own: the operation with
@@ -10,6 +12,9 @@ import (
 func (c *compiler) nameSteps(steps []compiled) {
 	taken, next := map[string]int{}, map[string]int{}
 	for _, s := range steps {
+		if n := s.from.Node.Lookup("id"); n != nil && n.Kind == syntax.String && n.Text == "" {
+			c.fault(n, s.from.Path+".id", "must not be empty; leave it out to have one made")
+		}
 		if s.from.ID == "" || s.prefix != "" {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mcpbench/scenarios/internal/grammar"
@@ -50,6 +51,9 @@ func (c *compiler) server(name string, s *grammar.Server) Server {
 		out.Headers = c.headers(s, &out)
 	case "command":
 		out.Transport = "stdio"
+		if n := s.Node.Lookup("command"); n.Kind == syntax.String && strings.TrimSpace(n.Text) == "" {
+			c.fault(n, s.Path+".command", "must not be empty")
+		}
 		out.Command, out.Args = s.Command, make([]string, 0, len(s.Args))
 		for _, a := range s.Args {
 			if a.Node != nil {
@@ -148,6 +152,12 @@ func validURL(text string) error {
 	case u.Host == "":
 		return fmt.Errorf("%q has no host", MaskURL(text))
 	}
+	if port := u.Port(); port != "" {
+		const most = 65535
+		if n, err := strconv.Atoi(port); err != nil || n > most {
+			return fmt.Errorf("%q: the port is beyond %d", MaskURL(text), most)
+		}
+	}
 	return nil
 }
 
@@ -172,6 +182,10 @@ func (c *compiler) headers(s *grammar.Server, of *Server) []Header {
 			c.fault(at.Key(name), path, "%q is no name of a header", name)
 			continue
 		}
+		if ownHeader(name) {
+			c.fault(at.Key(name), path, "%s is set by mcpbench itself, as each request needs it", name)
+			continue
+		}
 		parts, faults := script.Parse(value.Text, c.exprs.Header)
 		for _, f := range faults {
 			c.scriptFault(value, path, f)
@@ -188,6 +202,13 @@ func (c *compiler) headers(s *grammar.Server, of *Server) []Header {
 		out = append(out, Header{Name: name, Value: Template{parts: parts, vars: c.vars}})
 	}
 	return out
+}
+
+// ownHeader tells whether the client sets a header itself, so that another value
+// would not be sent.
+func ownHeader(name string) bool {
+	return slices.ContainsFunc([]string{"Content-Type", "Content-Length", "Transfer-Encoding", "Accept", "Connection"},
+		func(own string) bool { return strings.EqualFold(own, name) })
 }
 
 // validHeaderName tells whether name is a token (RFC 9110 §5.6.2).
@@ -213,6 +234,11 @@ func (c *compiler) environment(s *grammar.Server) []string {
 	inherit := DefaultInheritEnv()
 	if s.Node.Lookup("inherit_env") != nil {
 		inherit = s.InheritEnv
+		for i, name := range inherit {
+			if at := s.Node.Lookup("inherit_env"); (name == "" || strings.Contains(name, "=")) && i < len(at.Items) {
+				c.fault(at.Items[i], s.Path+".inherit_env", "%q is no name of a variable", name)
+			}
+		}
 	}
 	set := make(map[string]string, len(s.Env))
 	for name, v := range s.Env {

@@ -135,7 +135,7 @@ func (c *compiler) data() {
 func (c *compiler) feeder(name string, in *grammar.Feeder) {
 	spec := feed.Spec{
 		Name: name, File: in.File, Format: feed.Format(in.Format), Columns: in.Columns,
-		Pick: feed.Pick(in.Pick), OnEnd: feed.OnEnd(in.OnEnd), Skew: in.Exponent.W, Open: c.openData,
+		Pick: feed.Pick(in.Pick), OnEnd: feed.OnEnd(in.OnEnd), Skew: float64(in.Exponent), Open: c.openData,
 	}
 	hasFile, hasRows := in.Node.Key("file") != nil, in.Node.Key("rows") != nil
 	switch {
@@ -144,8 +144,14 @@ func (c *compiler) feeder(name string, in *grammar.Feeder) {
 		return
 	case hasFile && in.File == "":
 		return // reported
-	case len(in.Separator) > 1:
+	case in.Node.Key("separator") != nil && hasRows:
+		c.fault(in.Node.Key("separator"), in.Path+".separator", "separator belongs to a CSV file, and these are rows")
+		return
+	case in.Node.Key("separator") != nil && len(in.Separator) != 1:
 		c.fault(in.Node.Lookup("separator"), in.Path+".separator", "wants one character")
+		return
+	case in.Node.Key("columns") != nil && len(in.Columns) == 0:
+		c.fault(in.Node.Lookup("columns"), in.Path+".columns", "names no column; leave it out to have all")
 		return
 	case in.Separator != "":
 		spec.Comma = in.Separator[0]
@@ -185,6 +191,9 @@ func (c *compiler) columnsOf(spec feed.Spec) ([]string, error) {
 		info, err := os.Stat(c.options.path(spec.File))
 		if err != nil {
 			return nil, fmt.Errorf("data.%s: %w", spec.Name, err)
+		}
+		if info.IsDir() {
+			return nil, fmt.Errorf("data.%s: %s is a folder", spec.Name, spec.File)
 		}
 		if !info.Mode().IsRegular() {
 			return nil, nil

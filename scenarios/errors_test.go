@@ -62,7 +62,8 @@ func rewrite(t *testing.T, name string, archive *txtar.Archive, got string) {
 // checked returns what is wrong with files["bench.yaml"].
 func checked(files map[string][]byte) string {
 	s, err := scenarios.Load("bench.yaml", files["bench.yaml"], scenarios.LoadOptions{
-		Env: environment(map[string]string{"SET": "value", "EMPTY": "", "HOME": "/home/u"}),
+		Thorough: true,
+		Env:      environment(map[string]string{"SET": "value", "EMPTY": "", "HOME": "/home/u"}),
 		ReadFile: func(name string) ([]byte, error) {
 			if data, ok := files[name]; ok {
 				return data, nil

@@ -162,7 +162,7 @@ func (c *compiler) expectations(s *grammar.Step, out *Step, place int, at *scope
 			c.fault(n, in.Path+".contains", "wants text or a map; this is %s", n.Kind)
 		}
 	}
-	if in.Matches != "" {
+	if n := in.Node.Lookup("matches"); n != nil && n.Kind == syntax.String && in.Matches == n.Text {
 		part, err := expect.CompileMatches(in.Matches)
 		add("matches", part, err)
 	}

@@ -73,15 +73,22 @@ func (in *includer) part(use *syntax.Node, path, dir string) *syntax.Node {
 	}
 	name, fragment, _ := strings.Cut(use.Text, "#")
 	if name == "" {
-		in.src.Fault(use, -1, path, "wants the name of a file before #")
+		in.src.Fault(use, -1, path, "wants the name of a file, e.g. ./common.yaml or ./common.yaml#flows.login")
 		return nil
 	}
-	if !filepath.IsAbs(name) {
+	if !filepath.IsAbs(name) && !strings.Contains(name, "://") {
 		name = filepath.Join(dir, name)
 	}
 	key := name + "#" + fragment
-	if slices.Contains(in.stack, key) || len(in.stack) >= maxIncludes {
+	switch {
+	case slices.Contains(in.stack, key):
 		in.src.Fault(use, -1, path, "%s uses itself", use.Text)
+		return nil
+	case len(in.stack) >= maxIncludes:
+		in.src.Fault(use, -1, path, "files use files more than %d deep", maxIncludes)
+		return nil
+	case strings.Contains(name, "://"):
+		in.src.Fault(use, -1, path, "%s: use takes files of this machine only", use.Text)
 		return nil
 	}
 	root := in.file(use, path, name)
@@ -147,6 +154,10 @@ func (in *includer) file(use *syntax.Node, path, name string) *syntax.Node {
 		return nil
 	}
 	root.BelongTo(src)
+	if v := root.Lookup("version"); v != nil && v.Text != "1" {
+		in.src.Fault(v, -1, "version", "this mcpbench reads version: 1")
+		return nil
+	}
 	in.files[name] = root
 	return root
 }

@@ -31,6 +31,9 @@ type LoadOptions struct {
 	// Input answers ${input:ID} of an editor's configuration when the
 	// environment has no MCPBENCH_INPUT_ID; nil: such an input is an error.
 	Input func(id string) (string, error)
+	// Thorough makes Load look also for the faults that Compile would find, when it
+	// has found some: in other files, and in what nothing can be added to any more.
+	Thorough bool
 }
 
 func (o *LoadOptions) lookup(name string) (string, bool) {
@@ -91,6 +94,11 @@ func Load(name string, data []byte, o LoadOptions) (*Scenario, error) {
 	src.Expand(root, "", o.lookup)
 	s.applyVars(o.Vars)
 	if faults := s.examine(); len(faults) > 0 {
+		if o.Thorough {
+			if _, err := s.Compile(); err != nil {
+				return nil, err // the same, and those that only a whole look finds
+			}
+		}
 		return nil, faults
 	}
 	return s, nil

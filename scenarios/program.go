@@ -172,6 +172,8 @@ type Env struct {
 	Tools *Tools
 
 	saved   map[string]any // by name, of this iteration
+	forked  bool           // by Fork
+	anew    []string       // names saved since Fork, each once; kept only when forked
 	args    map[string]any // of the call that is being performed
 	repeat  int            // turn of the innermost repeat
 	salt    uint64         // see script.Inputs

@@ -77,7 +77,9 @@ func newVerdict(s streams) *verdict {
 func (f *checkFlags) checkAll(ctx context.Context, s streams, names []string) error {
 	v := newVerdict(s)
 	for _, name := range names {
-		sc, program, err := checkOne(s, name, s.loadOptions(f.vars))
+		o := s.loadOptions(f.vars)
+		o.Thorough = true
+		sc, program, err := checkOne(s, name, o)
 		if err != nil {
 			v.fault(err)
 			continue
@@ -132,7 +134,7 @@ func (v *verdict) fault(err error) {
 	for _, p := range problems {
 		v.say(p.String())
 		v.annotation("error", p)
-		v.faults++
+		v.faults += 1 + p.More
 	}
 }
 

@@ -75,16 +75,7 @@ func (o *offer) forComparison(info mcp.Info) *scenarios.Offer {
 		return i >= 0 && o.Lists[i].Declared && o.Lists[i].Error == ""
 	}
 	if listed("tools/list") {
-		out.Tools, out.Outputs = map[string][]byte{}, map[string][]byte{}
-		for _, raw := range o.Tools {
-			var t tool
-			if json.Unmarshal(raw, &t) == nil {
-				out.Tools[t.Name] = t.InputSchema
-				if len(t.Output) > 0 {
-					out.Outputs[t.Name] = t.Output
-				}
-			}
-		}
+		out.Tools, out.Outputs = o.schemas()
 	}
 	if listed("prompts/list") {
 		out.Prompts = map[string][]scenarios.PromptArgument{}
@@ -121,6 +112,22 @@ func (o *offer) forComparison(info mcp.Info) *scenarios.Offer {
 		}
 	}
 	return out
+}
+
+// schemas returns the inputSchema of each tool, and its outputSchema if it has one.
+func (o *offer) schemas() (inputs, outputs map[string][]byte) {
+	inputs, outputs = map[string][]byte{}, map[string][]byte{}
+	for _, raw := range o.Tools {
+		var t tool
+		if json.Unmarshal(raw, &t) != nil {
+			continue
+		}
+		inputs[t.Name] = t.InputSchema
+		if len(t.Output) > 0 {
+			outputs[t.Name] = t.Output
+		}
+	}
+	return inputs, outputs
 }
 
 // exit is the exit code of check: faults of a file before a server that was not reached.

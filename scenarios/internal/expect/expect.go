@@ -107,6 +107,9 @@ func CompileText(text string) (*Expectation, error) {
 // CompileMatches expects a match of a regular expression (RE2) anywhere in the
 // texts of a result, see textOf.
 func CompileMatches(pattern string) (*Expectation, error) {
+	if pattern == "" {
+		return nil, &PartError{Part: "matches", Reason: "an empty expression matches every result"}
+	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, &PartError{Part: "matches", Reason: err.Error()}

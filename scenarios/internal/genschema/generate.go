@@ -111,7 +111,7 @@ var (
 		Type: "string", Pattern: `^[0-9]*\.?[0-9]+ */ *(s|m|min|h)$|\$\{`, Examples: []any{"200/s", "30/m"},
 	}
 	size = &jsonschema.Schema{
-		Type: "string", Pattern: `^[0-9]+(\.[0-9]+)?([KMG]iB|kB|MB|GB)$|\$\{`, Examples: []any{"8MiB", "64kB"},
+		Type: "string", Pattern: `^[0-9]+(\.[0-9]+)?([KMG]iB|[kK]B|MB|GB)$|\$\{`, Examples: []any{"8MiB", "64kB"},
 	}
 	keep = &jsonschema.Schema{
 		Type: "string", Pattern: `^ *keep-(head|tail):[0-9.]+[A-Za-z]+( +keep-(head|tail):[0-9.]+[A-Za-z]+)? *$|\$\{`,
@@ -162,7 +162,7 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 		return anything()
 	case reflect.TypeFor[grammar.Values]():
 		return &jsonschema.Schema{Type: "object"}
-	case reflect.TypeFor[grammar.Text](), reflect.TypeFor[grammar.Template]():
+	case reflect.TypeFor[grammar.Text](), reflect.TypeFor[grammar.Label](), reflect.TypeFor[grammar.Template]():
 		return clone(scalar)
 	case reflect.TypeFor[grammar.Expr]():
 		return union("string", "boolean")
@@ -201,6 +201,8 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 		return either(number("1"), variable)
 	case reflect.TypeFor[grammar.Weight]():
 		return either(number("1e9"), variable)
+	case reflect.TypeFor[grammar.Exponent]():
+		return either(&jsonschema.Schema{Type: "number", ExclusiveMinimum: "0", Maximum: "20"}, variable)
 	case reflect.TypeFor[grammar.Spread]():
 		return spread()
 	case reflect.TypeFor[grammar.Size]():

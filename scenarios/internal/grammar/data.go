@@ -1,5 +1,7 @@
 package grammar
 
+import "mcpbench/scenarios/internal/syntax"
+
 // Feeder gives a row of values to each iteration: data.NAME.COLUMN. It has a file
 // or rows.
 type Feeder struct {
@@ -19,7 +21,22 @@ type Feeder struct {
 	// Pick says which row an iteration gets.
 	Pick string `json:"pick" jsonschema:"enum=sequential,enum=random,enum=unique,enum=zipf,default=sequential"`
 	// Exponent of zipf: the higher, the more often the first rows.
-	Exponent Weight `json:"exponent" jsonschema:"default=0.99"`
+	Exponent Exponent `json:"exponent" jsonschema:"default=0.99"`
 	// OnEnd says what happens after the last row. Default: stop with unique, else recycle.
 	OnEnd string `json:"on_end" jsonschema:"enum=stop,enum=recycle"`
+}
+
+// Exponent is that of zipf.
+type Exponent float64
+
+// maxExponent is what the zipf of rows is able to draw.
+const maxExponent = 20
+
+func (v *Exponent) decode(d *decoder, n *syntax.Node, path string) {
+	f, ok := d.number(n, path)
+	if ok && !(f > 0 && f <= maxExponent) {
+		d.fault(n, path, "must be more than 0 and at most %d", maxExponent)
+		return
+	}
+	*v = Exponent(f)
 }

@@ -141,7 +141,20 @@ func (d *decoder) text(n *syntax.Node, path string, v reflect.Value, f field) {
 		d.fault(n, path, "%q is not one of %s%s", n.Text, strings.Join(f.enum, ", "), nearest.DidYouMean(n.Text, f.enum))
 		return
 	}
+	if f.name != "description" {
+		d.plain(n, path)
+	}
 	v.SetString(n.Text)
+}
+
+// plain reports whether a text that is taken as it is written looks like one; what
+// looks like an expression would be sent, or not found, as it stands.
+func (d *decoder) plain(n *syntax.Node, path string) bool {
+	if n.Kind == syntax.String && n.Origin == "" && strings.Contains(n.Text, "${{") {
+		d.fault(n, path, "holds no expressions: ${{ }} would be taken as it is written")
+		return false
+	}
+	return true
 }
 
 // table decodes a map with names of the user's choice.

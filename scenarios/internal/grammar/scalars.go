@@ -30,6 +30,17 @@ type Text struct {
 	Node *syntax.Node
 }
 
+// Label is a Text that is no place for expressions.
+type Label struct {
+	Text
+}
+
+func (v *Label) decode(d *decoder, n *syntax.Node, path string) {
+	if d.plain(n, path) {
+		v.Text.decode(d, n, path)
+	}
+}
+
 // Template is a text that may hold ${{ }} expressions.
 type Template struct {
 	Node *syntax.Node

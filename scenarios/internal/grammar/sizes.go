@@ -20,7 +20,7 @@ var sizeUnits = []struct {
 	name  string
 	bytes int64
 }{
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9},
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9},
 }
 
 const sizeHint = "write a number with kB, MB, GB, KiB, MiB or GiB, e.g. 8MiB"

@@ -101,7 +101,7 @@ type Step struct {
 	// Task runs the call as a task.
 	Task *Task `json:"task"`
 	// Tags are kept with each request of the step.
-	Tags map[string]Text `json:"tags"`
+	Tags map[string]Label `json:"tags"`
 	// Retry sends the request again when it failed.
 	Retry Later `json:"retry"`
 }

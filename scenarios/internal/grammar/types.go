@@ -23,7 +23,7 @@ type File struct {
 	// Description says in a sentence what the scenario is for.
 	Description string `json:"description"`
 	// Tags are kept with the results of a run.
-	Tags map[string]Text `json:"tags"`
+	Tags map[string]Label `json:"tags"`
 	// Matrix runs the scenario once for each cell, several times over.
 	Matrix Later `json:"matrix"`
 	// Servers under test, by name.

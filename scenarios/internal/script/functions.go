@@ -26,17 +26,8 @@ func (c *Compiler) functions() []expr.Option {
 			sum := sha256.Sum256([]byte(asText(args[0])))
 			return hex.EncodeToString(sum[:]), nil
 		}, new(func(string) string)),
-		expr.Function("jsonpath", func(args ...any) (any, error) {
-			path, err := c.paths.get(asText(args[1]), jsonpath.Parse)
-			if err != nil {
-				return nil, err
-			}
-			value, err := generic(args[0])
-			if err != nil {
-				return nil, err
-			}
-			return []any(path.Select(value)), nil
-		}, new(func(any, string) []any)),
+		expr.Function("jsonpath", func(...any) (any, error) { return nil, errUncounted }, new(func(any, string) []any)),
+		expr.Function("__jsonpath", c.path, new(func(any, string, func(...any) (any, error)) []any)),
 		expr.Function("capture", func(args ...any) (any, error) {
 			pattern, err := c.patterns.get(asText(args[1]), regexp.Compile)
 			if err != nil {
@@ -51,19 +42,18 @@ func (c *Compiler) functions() []expr.Option {
 }
 
 // generic is a value as JSON has it: the results of the protocol's methods are
-// structs in expressions.
-func generic(v any) (any, error) {
+// structs in expressions. size is the bytes of text that went into it.
+func generic(v any) (out any, size int, err error) {
 	switch v.(type) {
 	case nil, map[string]any, []any, string, float64, bool:
-		return v, nil
+		return v, 0, nil
 	}
 	text, err := appendValue(nil, v)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var out any
 	err = json.Unmarshal(text, &out)
-	return out, err
+	return out, len(text), err
 }
 
 // capture returns what the first group of the pattern has in text, or the whole
@@ -125,7 +115,7 @@ func (k *known) Visit(node *ast.Node) {
 	if !ok || len(call.Arguments) == 0 {
 		return
 	}
-	text, isText := call.Arguments[len(call.Arguments)-1].(*ast.StringNode)
+	text, isText := call.Arguments[min(1, len(call.Arguments)-1)].(*ast.StringNode)
 	if !isText {
 		return
 	}

@@ -27,11 +27,20 @@ var (
 	errText  = errors.New("the expression makes a text of more than 16 MiB")
 )
 
-// turns counts the turns of all loops of one evaluation.
-type turns struct{ n int }
+// turns counts the turns of all loops of one evaluation, and the values that its
+// paths look at.
+type turns struct{ n, visits int }
 
-// next has the one signature that expr calls without reflection.
-func (t *turns) next(...any) (any, error) {
+// next counts a turn, or as many visits as it is given. It has the one signature
+// that expr calls without reflection.
+func (t *turns) next(visits ...any) (any, error) {
+	if len(visits) > 0 {
+		n, _ := visits[0].(int)
+		if t.visits += n; t.visits > maxVisits {
+			return nil, errVisits
+		}
+		return nil, nil //nolint:nilnil // the value is dropped
+	}
 	if t.n++; t.n > maxTurns {
 		return nil, errTurns
 	}
@@ -90,6 +99,7 @@ func guards() []expr.Option {
 	options := []expr.Option{
 		expr.MaxNodes(maxNodes),
 		expr.Patch(loopGuard{}),
+		expr.Patch(visitGuard{}),
 		expr.Patch(sumGuard{}),
 		expr.Function("__join", join2, new(func(string, string) string)),
 		expr.Function("__add", add, new(func(any, any) any)),

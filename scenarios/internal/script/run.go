@@ -26,7 +26,7 @@ func (r *Runner) run(e *Expression, env any) (any, error) {
 	if e.isConstant {
 		return e.constant, nil
 	}
-	r.turns.n = 0
+	r.turns = turns{}
 	r.machine.MemoryBudget = maxMade
 	out, err := r.machine.Run(e.program, env)
 	if err != nil {

@@ -105,7 +105,9 @@ func (c *converter) mapping(n ast.Node, pairs []*ast.MappingValueNode) *Node {
 	for _, pair := range pairs {
 		value := c.node(pair.Value)
 		if _, merge := pair.Key.(*ast.MergeKeyNode); merge {
-			merges = append(merges, value)
+			if merges = append(merges, value); len(merges) > 1 {
+				c.fail(pair.Key, "duplicate key \"<<\"; one with a list merges several: <<: [*a, *b]")
+			}
 			continue
 		}
 		key := c.key(pair.Key)
@@ -135,6 +137,10 @@ func (c *converter) key(n ast.MapKeyNode) *Node {
 	switch inner.(type) {
 	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode:
 		key := c.scalar(inner)
+		if key.Kind == Null {
+			c.fail(n, "null is no name; write \"null\" in quotes")
+			return nil
+		}
 		key.Kind, key.Plain = String, false
 		return key
 	}

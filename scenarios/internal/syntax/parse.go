@@ -105,7 +105,7 @@ func (s *Source) Adopt(other *Source) {
 func (s *Source) Problems() Problems {
 	ps := slices.Clone(s.problems).Sort()
 	if s.more > 0 {
-		ps = append(ps, Problem{File: s.Name, Message: fmt.Sprintf("%d more problems not shown", s.more)})
+		ps = append(ps, Problem{File: s.Name, Message: fmt.Sprintf("%d more problems not shown", s.more), More: s.more - 1})
 	}
 	return ps
 }

@@ -16,6 +16,7 @@ type Problem struct {
 	Path         string // dotted path of the key, such as load.groups.browse.sessions
 	Message      string
 	Excerpt      string // numbered lines with a caret, each ended by a newline, or ""
+	More         int    // how many further problems it stands for
 }
 
 // Place returns file:line:column as far as they are known.
