@@ -53,6 +53,8 @@ type engine interface {
 	phases() (tcp, tls time.Duration)
 	// close closes every connection, also those in use.
 	close()
+	// reset is close with connections that are reset, but those of a pool.
+	reset()
 }
 
 type httpRequest struct {

@@ -263,7 +263,17 @@ func (e *fastEngine) phases() (tcp, tls time.Duration) {
 	return e.tcp, e.shake
 }
 
-func (e *fastEngine) close() {
+func (e *fastEngine) close() { e.end((*fastConn).shut) }
+
+func (e *fastEngine) reset() {
+	e.end(func(c *fastConn) {
+		_ = resetConn(c.wire.Conn) // it is closed in any case
+		c.shut()
+	})
+}
+
+// end closes every connection by close.
+func (e *fastEngine) end(close func(*fastConn)) {
 	e.mu.Lock()
 	first := !e.closed
 	e.closed = true
@@ -273,7 +283,7 @@ func (e *fastEngine) close() {
 	e.mu.Unlock()
 	e.dialing.end()
 	for c := range open {
-		c.shut()
+		close(c)
 	}
 	if first {
 		e.seat.leave()

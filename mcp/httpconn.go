@@ -23,6 +23,7 @@ const (
 // httpConn is the protocol side of Streamable HTTP: headers, server session,
 // answers as JSON or SSE, cancellation, the GET stream. HTTP+SSE posts by it.
 type httpConn struct {
+	ending
 	o      Options
 	env    *envelope
 	engine engine
@@ -276,6 +277,10 @@ func (c *httpConn) Close(ctx context.Context) error {
 }
 
 func (c *httpConn) close(ctx context.Context) error {
+	if c.how() == EndDrop {
+		c.endLife(errClosed)
+		c.engine.reset()
+	}
 	c.taskMu.Lock()
 	c.closing.Store(true)
 	c.endStream(errClosed)
@@ -295,7 +300,7 @@ func (c *httpConn) close(ctx context.Context) error {
 // been told; 404 and 405 are as good as 200, other refusals are anomalies.
 func (c *httpConn) deleteSession(ctx context.Context) error {
 	r := c.env.current()
-	if c.session.Load() == nil || !r.ServerSession || c.lost.Load() {
+	if c.session.Load() == nil || !r.ServerSession || c.lost.Load() || c.how() != EndOrderly {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, taskLimit)

@@ -280,7 +280,17 @@ func (e *netEngine) track(c *trackedConn, took time.Duration) bool {
 	return true
 }
 
-func (e *netEngine) close() {
+func (e *netEngine) close() { e.end((*trackedConn).Close) }
+
+func (e *netEngine) reset() {
+	e.end(func(c *trackedConn) error {
+		_ = resetConn(c.Conn) // it is closed in any case
+		return c.Close()
+	})
+}
+
+// end closes every connection by close.
+func (e *netEngine) end(close func(*trackedConn) error) {
 	e.mu.Lock()
 	first := !e.closed
 	e.closed = true
@@ -296,11 +306,11 @@ func (e *netEngine) close() {
 	if first {
 		defer e.seat.leave()
 	}
-	e.transport.CloseIdleConnections()
 	for _, c := range open {
-		// What is left was in use; a failing close leaves nothing to do.
-		if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		// A failing close leaves nothing to do.
+		if err := close(c); err != nil && !errors.Is(err, net.ErrClosed) {
 			continue
 		}
 	}
+	e.transport.CloseIdleConnections() // those it has not noticed yet
 }

@@ -31,6 +31,7 @@ const (
 // reading its stdin holds up nobody past the time limit.
 type pipeConn struct {
 	router
+	ending
 	r     io.ReadCloser
 	w     io.WriteCloser
 	proc  *process // nil without one
@@ -226,6 +227,9 @@ func (c *pipeConn) Close(ctx context.Context) error {
 func (c *pipeConn) close(ctx context.Context) error {
 	c.fail(closedError())
 	close(c.closing)
+	if c.proc != nil && c.how() == EndDrop {
+		kill(c.proc.cmd.Process)
+	}
 	// Closing also ends a write that the server does not take. That it may be
 	// closed already, by the far side or by a failed write, is no fault.
 	err := c.w.Close()

@@ -1,9 +1,0 @@
-package mcp
-
-type Ending uint8
-
-const (
-	EndOrderly Ending = iota
-	EndSilent
-	EndDrop
-)
