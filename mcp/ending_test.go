@@ -36,11 +36,30 @@ type endingConn struct {
 // Read is called by one goroutine at a time.
 func (c *endingConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if timeout, ok := errors.AsType[net.Error](err); err != nil && !c.told && !(ok && timeout.Timeout()) {
+	timeout, ok := errors.AsType[net.Error](err)
+	if err != nil && !c.told && (!ok || !timeout.Timeout()) {
 		c.told = true
 		c.ends <- err
 	}
 	return n, err
+}
+
+// failing makes a call, and returns what waits for it to fail.
+func failing(t *testing.T, s *mcp.Session, p *mcptest.Peer) (wait func()) {
+	t.Helper()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := s.Call(t.Context(), echo)
+		failed <- err
+	}()
+	for len(p.Received("tools/call")) == 0 {
+		time.Sleep(time.Millisecond) // real sockets know no virtual time
+	}
+	return func() {
+		if _, ok := errors.AsType[*mcp.TransportError](<-failed); !ok {
+			t.Error("the call in flight did not fail as a transport error")
+		}
+	}
 }
 
 // TestWaysToEndASession: a good client sends DELETE, a silent one only closes, one
@@ -70,26 +89,13 @@ func TestWaysToEndASession(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if tt.as == mcp.EndDrop { // with something under way
-					failed := make(chan error, 1)
-					go func() {
-						_, err := s.Call(t.Context(), echo)
-						failed <- err
-					}()
-					for len(p.Received("tools/call")) == 0 {
-						time.Sleep(time.Millisecond) // real sockets know no virtual time
-					}
-					defer func() {
-						if _, ok := errors.AsType[*mcp.TransportError](<-failed); !ok {
-							t.Error("the call in flight did not fail as a transport error")
-						}
-					}()
+				wait := func() {}
+				if tt.as == mcp.EndDrop {
+					wait = failing(t, s, p)
 				}
-				if err := s.CloseAs(t.Context(), tt.as); err != nil {
+				defer wait()
+				if err := errors.Join(s.CloseAs(t.Context(), tt.as), s.CloseAs(t.Context(), mcp.EndDrop)); err != nil {
 					t.Error(err)
-				}
-				if err := s.CloseAs(t.Context(), mcp.EndDrop); err != nil {
-					t.Error("a second end:", err)
 				}
 				if err := <-w.ends; !errors.Is(err, tt.end) {
 					t.Errorf("a connection ended with %v, want %v", err, tt.end)
