@@ -88,7 +88,7 @@ func TestYAMLForms(t *testing.T) {
 
 func TestUnknownBundledScenario(t *testing.T) {
 	_, err := scenarios.LoadBundled("@quikstart", scenarios.LoadOptions{})
-	const want = `there is no bundled scenario @quikstart (did you mean "quickstart"?); there are: @completion, @logging, @ping, @prompts, @quickstart, @resources, @tools`
+	const want = `there is no bundled scenario @quikstart (did you mean "quickstart"?); there are: @completion, @head-of-line, @logging, @ping, @prompts, @quickstart, @resources, @tools`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v; want %s", err, want)
 	}

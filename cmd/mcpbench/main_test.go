@@ -33,6 +33,8 @@ func TestScripts(t *testing.T) {
 			"json":     cmdJSON,
 			"agree":    cmdAgree,
 			"rows":     cmdRows,
+			"ends":     cmdEnds,
+			"warmed":   cmdWarmed,
 			"serve":    cmdServe,
 			"servesse": cmdServeSSE,
 			"gone":     cmdGone,

@@ -223,10 +223,11 @@ type demoTarget struct {
 	cmd        *exec.Cmd
 }
 
-func startTarget(t *testing.T) *demoTarget {
+func startTarget(t *testing.T, args ...string) *demoTarget {
 	t.Helper()
 	d := &demoTarget{stats: t.TempDir()}
-	d.cmd = exec.CommandContext(t.Context(), mcpbench, "serve", "--listen", "127.0.0.1:0", "--json-response", "--stats-dir", d.stats)
+	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--json-response", "--stats-dir", d.stats}, args...)
+	d.cmd = exec.CommandContext(t.Context(), mcpbench, args...)
 	d.cmd.Stderr = os.Stderr
 	out, err := d.cmd.StdoutPipe()
 	if err == nil {
