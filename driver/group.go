@@ -237,15 +237,17 @@ func (g *group) warmSchedule() Schedule {
 	return Uniform(level, b)
 }
 
-// take gives the next arrival index of a closed load, ok false when the
+// take gives the index of an iteration of a closed load that begins at the given time, ok
+// false when the
 // iterations are used up. Those begun in the warm-up do not count.
-func (g *group) take(p *seat) (index uint64, ok bool) {
-	if n := g.plan.PerSession; n > 0 && g.runner.phase(g.runner.now()) == metrics.PhaseMeasured {
+func (g *group) take(p *seat, at time.Duration) (index uint64, ok bool) {
+	measured := g.runner.phase(at) == metrics.PhaseMeasured
+	if n := g.plan.PerSession; n > 0 && measured {
 		if p.begun.Add(1) > n {
 			return 0, false
 		}
 	}
-	if n := g.plan.Iterations; n > 0 && g.runner.phase(g.runner.now()) == metrics.PhaseMeasured {
+	if n := g.plan.Iterations; n > 0 && measured {
 		if g.measured.Add(1) > n {
 			return 0, false
 		}

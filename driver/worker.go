@@ -81,14 +81,17 @@ func (w *worker) loop(work, soft, dial context.Context, usedUp func()) {
 		if !ok {
 			return
 		}
-		index, ok := w.g.take(w.seat)
+		if live != last || !w.g.plan.Think.IsZero() {
+			w.now = w.g.runner.now() // else it is the end of the iteration before
+			last = live
+		}
+		index, ok := w.g.take(w.seat, w.now)
 		if !ok || !w.feed(work, index) {
 			w.leave(work, live, true)
 			return
 		}
-		if live != last || !w.g.plan.Think.IsZero() || w.g.plan.Feeds != nil {
-			w.now = w.g.runner.now() // else it is the end of the iteration before
-			last = live
+		if w.g.plan.Feeds != nil {
+			w.afterFeed()
 		}
 		w.iterate(work, arrival{index: index, intended: metrics.NoOffset, released: metrics.NoOffset}, live)
 		pause := w.g.plan.ThinkTime(&w.env)
@@ -98,6 +101,15 @@ func (w *worker) loop(work, soft, dial context.Context, usedUp func()) {
 		if !w.pause(soft, dial, pause) {
 			return
 		}
+	}
+}
+
+// afterFeed makes the iteration begin when its rows are there, unless it was counted
+// in the phase before.
+func (w *worker) afterFeed() {
+	r := w.g.runner
+	if now := r.now(); r.phase(now) == r.phase(w.now) {
+		w.now = now
 	}
 }
 
