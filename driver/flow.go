@@ -176,7 +176,7 @@ func (w *worker) broken(ctx context.Context, p *pass, a *scenarios.Action, err e
 	w.record()
 	if a.Row < 0 { // nothing in this part makes rows
 		p.outcome = metrics.IterScriptError
-		w.failure = mask(err.Error())
+		w.failure = own(err)
 		return false
 	}
 	return w.judge(p, a, w.scriptError(p.live.Session, p.first+uint16(a.Row), err)) //nolint:gosec // NewPlan bounds the steps

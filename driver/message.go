@@ -50,6 +50,10 @@ func toolMessage(result json.RawMessage) string {
 	return ""
 }
 
+// own returns the text of an error of the scenario or its files: its numbers are lines
+// and limits, which whoever mends it must see.
+func own(err error) string { return cut(strings.ToValidUTF8(err.Error(), "�")) }
+
 // mask replaces each number but protocol versions, dotted numbers such as addresses and versions
 // whole, and each word of eight and more hexadecimal digits and dashes that
 // holds a digit (ids, UUIDs), by #.

@@ -57,7 +57,7 @@ func (g *group) runOnce(ctx context.Context, s *session, slot int, do part) erro
 		Protocol: string(s.version),
 	}
 	if err := g.plan.SessionFeeds.Fill(ctx, &w.env, uint64(slot)); err != nil { //nolint:gosec // a place
-		return &onceError{step: "data", outcome: metrics.ScriptError, message: mask(err.Error())}
+		return &onceError{step: "data", outcome: metrics.ScriptError, message: own(err)}
 	}
 	w.env.Tools = g.tools.Load()
 	w.env.Begin(s.saved)

@@ -83,7 +83,7 @@ func (w *worker) scriptError(live *session, id uint16, err error) metrics.Outcom
 	now := time.Since(w.g.runner.base)
 	w.place(&s, mcp.Timing{Start: now, FirstByte: now, End: now})
 	s.Outcome = metrics.ScriptError
-	s.Extra = &metrics.Extra{Message: mask(err.Error())}
+	s.Extra = &metrics.Extra{Message: own(err)}
 	if n := len(w.g.runner.plan.Catalog.Steps[id].Checks); n > 0 {
 		s.ChecksFailed = 1<<n - 1
 	}

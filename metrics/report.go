@@ -210,7 +210,7 @@ func (c *Collector) checks() []CheckSummary {
 }
 
 func (c *Collector) soundness(info *RunInfo) Soundness {
-	var lateness, latency distribution
+	var lateness, service distribution
 	var interrupted int64
 	for i := range c.totals.groups {
 		lateness.merge(&c.totals.groups[i].lateness)
@@ -218,12 +218,12 @@ func (c *Collector) soundness(info *RunInfo) Soundness {
 	}
 	for i := range c.totals.steps {
 		if c.cfg.Catalog.Groups[c.cfg.Catalog.Steps[i].Group].Open {
-			latency.merge(&c.totals.steps[i].latency)
+			service.merge(&c.totals.steps[i].service)
 		}
 	}
 	own := &info.Own
 	verdict, reasons := SoundnessFacts{
-		Own: *own, LatenessP99: lateness.quantile(99), LatencyP50: latency.quantile(50),
+		Own: *own, LatenessP99: lateness.quantile(99), ServiceP50: service.quantile(50),
 		SlabWaits: c.stream.waits.Load(), ClientErrors: c.totals.clientErrors, ThrottledShare: info.ThrottledShare,
 		CutOff: info.CutOff, Interrupted: interrupted,
 	}.Judge()

@@ -6,7 +6,8 @@ import (
 )
 
 // Limits of the p99 lateness: the greater of a floor, below which a late pacer
-// does not matter, and a share of the median latency.
+// does not matter, and a share of the median service time. The latency would not do:
+// arrivals that wait raise it, so that a generator that is too slow would excuse itself.
 const (
 	doubtfulLateness = 2 * time.Millisecond
 	unsoundLateness  = 10 * time.Millisecond
@@ -30,7 +31,7 @@ const NoteClosed = "all load is closed: latency is service time, and queueing ca
 // load generator used is not among them.
 type SoundnessFacts struct {
 	LatenessP99    time.Duration // of arrivals of open loads; 0 when there are none
-	LatencyP50     time.Duration // of the requests of open loads; 0 when none was timed
+	ServiceP50     time.Duration // of the requests of open loads; 0 when none was timed
 	SlabWaits      int64         // times that a worker waited for a free slab
 	ClientErrors   int64         // outcomes client_error
 	ThrottledShare float64       // share of the seconds with cgroup throttling, 0 to 1
@@ -44,8 +45,8 @@ type SoundnessFacts struct {
 // Judge returns sound, doubtful or unsound, and a sentence for each reason.
 func (f SoundnessFacts) Judge() (verdict string, reasons []string) {
 	verdict, reasons = Sound, []string{}
-	unsound := max(unsoundLateness, time.Duration(unsoundShare*float64(f.LatencyP50)))
-	doubtful := max(doubtfulLateness, time.Duration(doubtfulShare*float64(f.LatencyP50)))
+	unsound := max(unsoundLateness, time.Duration(unsoundShare*float64(f.ServiceP50)))
+	doubtful := max(doubtfulLateness, time.Duration(doubtfulShare*float64(f.ServiceP50)))
 	switch late := f.LatenessP99; {
 	case late > unsound:
 		verdict = Unsound

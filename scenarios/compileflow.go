@@ -44,7 +44,7 @@ func (c *compiler) flows() []string {
 			c.out.Flows = append(c.out.Flows, Flow{Name: name})
 			continue
 		}
-		c.out.Flows = append(c.out.Flows, c.flow(name, f))
+		c.out.Flows = append(c.out.Flows, c.flow(name, f, !run[name]))
 	}
 	if table != nil && table.Kind == syntax.Map && len(names) == 0 {
 		c.fault(table, "flows", "there is no flow; a flow is a list of steps")
@@ -86,8 +86,9 @@ func (c *compiler) calledFlows() map[string]bool {
 	return out
 }
 
-// flow compiles a flow that a group may run.
-func (c *compiler) flow(name string, f *grammar.Flow) Flow {
+// flow compiles a flow that a group may run; idle says that none does, nor does a
+// step call it.
+func (c *compiler) flow(name string, f *grammar.Flow, idle bool) Flow {
 	out := Flow{Name: name}
 	feeders, once := map[string]bool{}, map[string]bool{}
 	lists := [][]*grammar.Step{f.Before, f.Steps, f.After}
@@ -103,6 +104,9 @@ func (c *compiler) flow(name string, f *grammar.Flow) Flow {
 		parts[i] = &partCompiler{compiler: c, scope: s, place: place, once: place != 0, called: map[string][]*Action{}, stack: []string{name}, policy: onErrorOf(f.OnError)}
 		actions[i] = parts[i].actions(lists[i], 0)
 		firstRows(actions[i], len(parts[i].rows))
+		if idle {
+			continue // nobody runs it: it may be there to be called
+		}
 		for arg, at := range s.args.first {
 			c.src.Fault(at.n, at.offset, at.path, "args.%s has no value here: flow %q is run by a group, not called", arg, name)
 		}

@@ -1,6 +1,9 @@
 package scenarios
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -57,7 +60,36 @@ func (o *LoadOptions) read(name string) ([]byte, error) {
 	return readFile(o.path(name))
 }
 
-func readFile(name string) ([]byte, error) { return os.ReadFile(name) } //nolint:gosec // the files that the user names
+// maxFile bounds a file that is read whole.
+const maxFile = 64 << 20
+
+// readFile reads a file that a scenario names. A device or a pipe may have no end, or
+// no beginning.
+func readFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err //nolint:wrapcheck // it says what and where
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a folder", name)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", name)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("%s has more than %d MiB", name, maxFile>>20)
+	}
+	f, err := os.Open(name) //nolint:gosec // the files that the user names
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says what and where
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(data) > maxFile { // some files of the kernel have no size
+		return nil, fmt.Errorf("%s has more than %d MiB", name, maxFile>>20)
+	}
+	return data, nil
+}
 
 // Scenario is a scenario as written, with variables replaced and flags applied.
 // It is not safe for concurrent use.
@@ -79,7 +111,7 @@ type Scenario struct {
 
 // Load reads a scenario from data; name stands for it in messages. Every fault
 // of the file is found at once: the error is then of type Problems.
-func Load(name string, data []byte, o LoadOptions) (*Scenario, error) {
+func Load(name string, data []byte, o LoadOptions) (sc *Scenario, err error) {
 	src, root := syntax.Parse(name, data)
 	if root == nil {
 		return nil, src.Problems()
@@ -94,6 +126,7 @@ func Load(name string, data []byte, o LoadOptions) (*Scenario, error) {
 	src.Expand(root, "", o.lookup)
 	s.applyVars(o.Vars)
 	if faults := s.examine(); len(faults) > 0 {
+		defer func() { err = s.quiet(err) }()
 		if o.Thorough {
 			if _, err := s.Compile(); err != nil {
 				return nil, err // the same, and those that only a whole look finds
@@ -102,6 +135,20 @@ func Load(name string, data []byte, o LoadOptions) (*Scenario, error) {
 		return nil, faults
 	}
 	return s, nil
+}
+
+// quiet hides secrets in the texts of faults: what they are about may have come from
+// the environment.
+func (s *Scenario) quiet(err error) error {
+	faults, ok := errors.AsType[Problems](err)
+	if !ok {
+		return err
+	}
+	m := s.Masker()
+	for i := range faults {
+		faults[i].Message = m.Text(faults[i].Message)
+	}
+	return faults
 }
 
 // examine decodes the tree again and returns all its faults. A missing server

@@ -24,8 +24,8 @@ func SecretName(name string) bool { return secretName.MatchString(name) }
 
 // Resolved returns the scenario as YAML with its variables replaced and its
 // flags applied. Secrets are masked: what came from the environment in headers,
-// env, args, auth, vars and steps, headers, env, auth and vars whose names look
-// secret, and the secrets that MaskURL finds in URLs. Without secrets it loads
+// env, args, auth, vars, data and steps, headers, env, auth, vars, arguments and rows
+// whose names look secret, and the secrets that MaskURL finds in URLs. Without secrets it loads
 // to the same program.
 func (s *Scenario) Resolved() []byte {
 	s.markArguments()
@@ -93,6 +93,11 @@ func shown(n *syntax.Node, path []string) string {
 	return scalarText(escapeVariables(masked(n, path)))
 }
 
+// given tells that a path leads to a value that is sent: an argument, or one of a row.
+func given(path []string) bool {
+	return slices.ContainsFunc(path, func(key string) bool { return key == "arguments" || key == "params" || key == "rows" })
+}
+
 // masked returns a scalar's text, or the mask in place of a secret.
 func masked(n *syntax.Node, path []string) string {
 	last := path[len(path)-1]
@@ -112,6 +117,8 @@ func masked(n *syntax.Node, path []string) string {
 	case "vars":
 		hide = n.Secret || named
 	case "flows", "data", "client":
+		hide = n.Secret || named && given(path) && !strings.Contains(n.Text, "${{")
+	case "name", "description":
 		hide = n.Secret
 	}
 	switch {

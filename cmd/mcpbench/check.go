@@ -44,10 +44,9 @@ func newCheckCommand(s streams) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.BoolVar(&f.list, "list", false, "list the built-in scenarios")
-	fs.StringToStringVar(&f.vars, "var", nil, "scenario variable `K=V` (repeat)")
+	fs.Var((*pairs)(&f.vars), "var", "scenario variable `K=V` (repeat)")
 	fs.BoolVar(&f.connect, "connect", false, "ask the servers what they have, and compare")
 	fs.BoolVar(&f.upgrade, "upgrade", false, "rewrite files of an older version of the language")
-	fs.Lookup("var").DefValue = "" // pflag would show an empty list
 	return cmd
 }
 

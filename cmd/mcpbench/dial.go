@@ -117,8 +117,13 @@ func (s streams) bearer(variable string) (string, error) {
 
 // readInput reads a file, or standard input for "-".
 func (s streams) readInput(name string) ([]byte, error) {
-	if name != "-" {
-		return os.ReadFile(name) //nolint:gosec // reading the files that the user names is the job
+	if name == "-" {
+		return readAll(s.in, "standard input")
 	}
-	return readAll(s.in)
+	f, err := os.Open(name) //nolint:gosec // reading the files that the user names is the job
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says what and where
+	}
+	data, err := readAll(f, name)
+	return data, errors.Join(err, f.Close())
 }

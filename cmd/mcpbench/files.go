@@ -20,16 +20,16 @@ import (
 
 type flagType = pflag.Flag
 
-// maxInput bounds what is read from standard input.
+// maxInput bounds what is read from standard input, or a file.
 const maxInput = 16 << 20
 
-func readAll(r io.Reader) ([]byte, error) {
+func readAll(r io.Reader, name string) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxInput+1))
 	if err != nil {
-		return nil, fmt.Errorf("read standard input: %w", err)
+		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	if len(data) > maxInput {
-		return nil, fmt.Errorf("standard input is longer than %d MiB", maxInput>>20)
+		return nil, fmt.Errorf("%s is longer than %d MiB", name, maxInput>>20)
 	}
 	return data, nil
 }

@@ -103,7 +103,7 @@ func runLoaded(cmd *cobra.Command, s streams, f *runFlags, args []string) error 
 		runtime.GOMAXPROCS(f.procs)
 	}
 	if f.dryRun {
-		return dryRun(s, f, sc, program)
+		return interruptible(ctx, func(context.Context) error { return dryRun(s, f, sc, program) })
 	}
 	if err := impossible(program, self.ReadLimits("/"), len(f.sources)); err != nil {
 		return usage("%w", err)

@@ -17,16 +17,32 @@ import (
 const stopNowAfter = 2 * time.Second
 
 // interruptible runs f with a context that ends with the first SIGINT or
-// SIGTERM, so that a server which f has started is closed in order. It is for
+// SIGTERM, so that a server which f has started is closed in order. The second ends
+// the program, whatever f waits for: the opening of a pipe heeds no context. It is for
 // work outside a load.
 func interruptible(ctx context.Context, f func(context.Context) error) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	err := f(ctx)
-	if ctx.Err() != nil {
-		return &exitError{code: 128 + int(syscall.SIGINT), err: errors.New("interrupted")}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	got := make(chan os.Signal, 2)
+	signal.Notify(got, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(got)
+	interrupted := &exitError{code: 128 + int(syscall.SIGINT), err: errors.New("interrupted")}
+	done := make(chan error, 1)
+	go func() { done <- f(ctx) }()
+	for {
+		select {
+		case err := <-done:
+			if ctx.Err() != nil {
+				return interrupted
+			}
+			return err
+		case <-got:
+			if ctx.Err() != nil {
+				return interrupted
+			}
+			cancel()
+		}
 	}
-	return err
 }
 
 // errStopNow is the cause of a run that a second signal cut.

@@ -1,6 +1,10 @@
 package grammar
 
-import "mcpbench/scenarios/internal/syntax"
+import (
+	"strings"
+
+	"mcpbench/scenarios/internal/syntax"
+)
 
 // Load says how often the flows run.
 type Load struct {
@@ -199,12 +203,25 @@ func (v *RateStages) decode(d *decoder, n *syntax.Node, path string) {
 // RateStage changes the rate of arrivals.
 type RateStage struct {
 	Place
-	// Rate at the end of the ramp.
-	Rate Rate `json:"rate"`
+	// Rate at the end of the ramp; 0/s is a pause.
+	Rate StageRate `json:"rate"`
 	// Over is how long the ramp lasts; without it the change is a jump.
 	Over Duration `json:"over"`
 	// Hold is how long the rate then stays.
 	Hold Duration `json:"hold"`
+}
+
+// StageRate is a Rate that may be 0/s.
+type StageRate struct{ Rate }
+
+func (v *StageRate) decode(d *decoder, n *syntax.Node, path string) {
+	if number, unit, ok := strings.Cut(n.Text, "/"); ok && n.Kind == syntax.String && strings.Trim(strings.TrimSpace(number), "0.") == "" && strings.Contains(number, "0") {
+		if _, err := ParseRate("1/"+unit, false); err == nil {
+			v.Set = true
+			return
+		}
+	}
+	v.Rate.decode(d, n, path)
 }
 
 // Spike raises the rate for a while.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -20,16 +21,25 @@ const (
 	maxMade   = 200_000 // list elements made
 	maxTurns  = 200_000 // turns of loops
 	maxText   = 16 << 20
+
+	maxTime = time.Second
+	// timedTurns is after how many turns of loops the time is looked at: what one
+	// turn does is bounded by the size of texts.
+	timedTurns = 16
 )
 
 var (
 	errTurns = errors.New("the expression loops more than 200,000 times")
 	errText  = errors.New("the expression makes a text of more than 16 MiB")
+	errTime  = errors.New("the expression takes longer than a second: let its loops do less, or make texts of many parts with join")
 )
 
 // turns counts the turns of all loops of one evaluation, and the values that its
 // paths look at.
-type turns struct{ n, visits int }
+type turns struct {
+	n, visits int
+	began     time.Time // of the time that is looked at
+}
 
 // next counts a turn, or as many visits as it is given. It has the one signature
 // that expr calls without reflection.
@@ -43,6 +53,13 @@ func (t *turns) next(visits ...any) (any, error) {
 	}
 	if t.n++; t.n > maxTurns {
 		return nil, errTurns
+	}
+	if t.n%timedTurns == 0 {
+		if now := time.Now(); t.began.IsZero() {
+			t.began = now
+		} else if now.Sub(t.began) > maxTime {
+			return nil, errTime
+		}
 	}
 	return nil, nil //nolint:nilnil // the value is dropped
 }

@@ -1,8 +1,10 @@
 package script
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 )
 
 // Inputs are what expressions read.
@@ -50,7 +52,7 @@ type valueEnv struct {
 	Loop      Loop                        `expr:"loop"`
 	RandInt   func(int, int) (int, error) `expr:"randInt"`
 	RandFloat func() float64              `expr:"randFloat"`
-	Pick      func([]any) (any, error)    `expr:"pick"`
+	Pick      func(any) (any, error)      `expr:"pick"`
 	UUID      func() string               `expr:"uuid"`
 	Turn      func(...any) (any, error)   `expr:"__turn"`
 }
@@ -93,11 +95,15 @@ func (d *draws) integer(low, high int) (int, error) {
 	return int(uint64(low) + d.rng.Uint64N(span)), nil //nolint:gosec // as said above
 }
 
-func (d *draws) pick(list []any) (any, error) {
-	if len(list) == 0 {
-		return nil, fmt.Errorf("pick of an empty list")
+func (d *draws) pick(list any) (any, error) {
+	v := reflect.ValueOf(list)
+	if v.Kind() != reflect.Slice && v.Kind() != reflect.Array {
+		return nil, fmt.Errorf("pick wants a list; this is %s", typeName(list))
 	}
-	return list[d.rng.IntN(len(list))], nil
+	if v.Len() == 0 {
+		return nil, errors.New("pick of an empty list")
+	}
+	return v.Index(d.rng.IntN(v.Len())).Interface(), nil
 }
 
 // uuid returns a random UUID (RFC 9562 §5.4, version 4).
