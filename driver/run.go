@@ -175,9 +175,6 @@ func (r *Runner) load(ctx context.Context, stop <-chan struct{}) error {
 		case <-stop:
 		case <-r.collector.Broken():
 			cause = errNotRecorded // the collector returns the sink's own error
-		case <-r.collector.Aborted():
-			cause = errAborted
-			r.log.Warn("a threshold that ends the run does not hold")
 		case <-ended:
 			return
 		}
@@ -224,7 +221,6 @@ func (r *Runner) load(ctx context.Context, stop <-chan struct{}) error {
 var (
 	errUserStop    = errors.New("stopped by the user")
 	errNotRecorded = errors.New("the results cannot be written")
-	errAborted     = errors.New("a threshold that ends the run does not hold")
 )
 
 // enoughFailures is how many dials of a group may fail, and none succeed, before

@@ -30,7 +30,6 @@ type Collector struct {
 	snapshot atomic.Pointer[Snapshot]
 	broken   chan struct{} // closed when a sink has failed
 	warmup   warmup
-	windows  windows
 
 	// Owned by Run, then by the caller of Summary.
 	started     time.Time // when Run began
@@ -60,7 +59,6 @@ func NewCollector(cfg CollectorConfig) *Collector {
 	}
 	c := &Collector{cfg: cfg, stream: newStream(cfg.SlabLimit), totals: newTotals(cfg.Catalog), broken: make(chan struct{})}
 	c.warmup.at.Store(int64(cfg.Warmup))
-	c.windows.init(cfg.Catalog, cfg.Thresholds)
 	c.seconds = newSeconds(&c.cfg, &c.warmup)
 	for _, s := range cfg.Sinks {
 		intervals, _ := s.(IntervalSink)
@@ -94,9 +92,6 @@ func (c *Collector) Close() { c.stream.end() }
 // Broken is closed when a sink has failed: what is recorded from then on is not
 // all written, so there is little point in going on.
 func (c *Collector) Broken() <-chan struct{} { return c.broken }
-
-// Aborted is closed when a threshold with Abort did not hold: the run is to end.
-func (c *Collector) Aborted() <-chan struct{} { return c.windows.aborted }
 
 // Snapshot returns the latest published state, never nil. Safe for concurrent use.
 func (c *Collector) Snapshot() *Snapshot { return c.snapshot.Load() }
@@ -165,9 +160,6 @@ func (c *Collector) consume(b *slab) {
 		s := &b.samples[i]
 		c.totals.add(s)
 		c.seconds.add(s)
-		if c.windows.used() {
-			c.windows.add(s)
-		}
 	}
 	for i := range c.sinks {
 		c.call(&c.sinks[i], "write samples", func(s *sink) error { return s.Write(b.samples) })
@@ -201,7 +193,6 @@ func (c *Collector) tick(now time.Time) {
 			c.seconds.readGauges(int64(elapsed/time.Second)-1, c.gauges)
 		}
 		c.flush(int64(elapsed/time.Second) - secondsOpen)
-		c.windows.judge(elapsed, c.warmup.end())
 	}
 	if k := int64((now.Sub(c.base()) - publishDelay + publishPeriod) / publishPeriod); k != c.lastPublish {
 		c.lastPublish = k

@@ -39,23 +39,12 @@ type distribution struct {
 	min   time.Duration
 	max   time.Duration
 	over  int64 // values above HistogramHighest
-	// coarse distributions have the geometry of intervals.
-	coarse bool
-}
-
-// make gives the distribution its histogram.
-func (d *distribution) make(first, last time.Duration) {
-	digits := TotalDigits
-	if d.coarse {
-		digits = IntervalDigits
-	}
-	d.hist = hdrhistogram.New(int64(HistogramLowest), int64(HistogramHighest), digits)
-	d.min, d.max = first, last
 }
 
 func (d *distribution) record(v time.Duration) {
 	if d.hist == nil {
-		d.make(v, v)
+		d.hist = hdrhistogram.New(int64(HistogramLowest), int64(HistogramHighest), TotalDigits)
+		d.min, d.max = v, v
 	}
 	if v > HistogramHighest {
 		d.over++
@@ -73,8 +62,8 @@ func (d *distribution) merge(from *distribution) {
 		return
 	}
 	if d.hist == nil {
-		d.coarse = from.coarse
-		d.make(from.min, from.max)
+		d.hist = hdrhistogram.New(int64(HistogramLowest), int64(HistogramHighest), TotalDigits)
+		d.min, d.max = from.min, from.max
 	}
 	d.hist.Merge(from.hist)
 	d.count += from.count

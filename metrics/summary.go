@@ -159,15 +159,6 @@ type ThresholdResult struct {
 	Default bool     `json:"default,omitempty"` // the user named none
 	// AtTimeout says that Value falls on a request that timed out and is a lower bound.
 	AtTimeout bool `json:"at_timeout,omitempty"`
-	// Aborted is there when the threshold ended the run, see Abort. OK is then false.
-	Aborted *AbortResult `json:"aborted,omitempty"`
-}
-
-// AbortResult says when a threshold ended the run, in seconds since the clock
-// started, and its value over the window before, in the unit of the threshold.
-type AbortResult struct {
-	AtS   float64  `json:"at_s"`
-	Value *float64 `json:"window_value"`
 }
 
 // ErrorSummary is one kind of failure: the same outcome, code and masked

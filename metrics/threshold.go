@@ -19,21 +19,8 @@ type Threshold struct {
 	Value  float64 // in Unit
 	Unit   string  // as in timeUnits and byteUnits, with "/s" for a rate; "%", or "" for a plain number
 
-	// Abort, unless nil, ends the run as soon as the threshold does not hold.
-	Abort *Abort
-
 	metricOffset int // of the metric in Expr
 }
-
-// Abort says when a threshold ends the run: from After on, since the beginning of the
-// measured phase, once a second, when it does not hold over the last Window, which is
-// whole seconds.
-type Abort struct {
-	After, Window time.Duration
-}
-
-// MaxAbortWindow bounds Abort.Window: so many seconds are kept.
-const MaxAbortWindow = time.Minute
 
 // Tag restricts a threshold to the steps or groups that carry it.
 type Tag struct {

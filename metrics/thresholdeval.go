@@ -23,30 +23,18 @@ func (c *Collector) evaluate(thresholds []Threshold, duration time.Duration) []T
 		if t.dimension() == timeSpan {
 			r.Unit = "ms"
 		}
-		if v, atTimeout, ok := (view{&c.totals}).measure(t, duration); ok {
+		if v, atTimeout, ok := c.measure(t, duration); ok {
 			r.OK, r.AtTimeout = compare(v, t.Op, t.limit()), atTimeout
-			r.Value = r.shown(v)
-		}
-		if a := c.windows.abortOf(i); a != nil {
-			r.OK, r.Aborted = false, &AbortResult{AtS: a.at.Seconds(), Value: r.shown(a.value)}
+			shown := v / unitSize(r.Unit)
+			if r.Unit == "%" {
+				shown = v * 100
+			}
+			r.Value = &shown
 		}
 		out = append(out, r)
 	}
 	return out
 }
-
-// shown is a value in the unit of the result.
-func (r *ThresholdResult) shown(v float64) *float64 {
-	shown := v / unitSize(r.Unit)
-	if r.Unit == "%" {
-		shown = v * 100
-	}
-	return &shown
-}
-
-// view is what thresholds are measured in: the totals of the run, or those of some
-// seconds. All are of the same catalog; there is at least one.
-type view []*totals
 
 // limit is the right side in base units: ns, byte, one.
 func (t *Threshold) limit() float64 {
@@ -89,16 +77,16 @@ func compare(v float64, op string, limit float64) bool {
 // measure returns the left side in base units (ns, bytes, one); ok is false
 // when nothing was measured for it. atTimeout says that it is a percentile
 // that falls on a request that timed out.
-func (v view) measure(t *Threshold, duration time.Duration) (value float64, atTimeout, ok bool) {
+func (c *Collector) measure(t *Threshold, duration time.Duration) (v float64, atTimeout, ok bool) {
 	if metricTable[t.Metric].kind == kindTime {
-		d, timeouts := v.distributionOf(t)
+		d, timeouts := c.distributionOf(t)
 		return aggregateTime(t.Agg, d, timeouts)
 	}
 	if t.Metric == "achieved" {
-		value, ok = v.achieved(t)
-		return value, false, ok
+		v, ok = c.achieved(t)
+		return v, false, ok
 	}
-	n, of := v.counts(t)
+	n, of := c.counts(t)
 	switch t.dimension() {
 	case plainCount, byteCount:
 		return float64(n), false, true
@@ -140,79 +128,63 @@ func aggregateTime(agg string, d, timeouts *distribution) (v float64, atTimeout,
 
 // distributionOf merges the distributions that the threshold selects, and
 // those of the timeouts among them.
-func (v view) distributionOf(t *Threshold) (all, timeouts *distribution) {
+func (c *Collector) distributionOf(t *Threshold) (all, timeouts *distribution) {
 	all, timeouts = &distribution{}, &distribution{}
-	for i := range t.candidates(v[0].cat) {
-		if !t.matches(v[0].cat, i) {
+	cat := c.cfg.Catalog
+	if metricTable[t.Metric].scope == scopeGroup {
+		for i := range c.totals.groups {
+			if !t.matches(cat, i) {
+				continue
+			}
+			g := &c.totals.groups[i]
+			all.merge(map[string]*distribution{
+				"connect": &g.connect, "iteration": &g.latency, "lateness": &g.lateness, "queued": &g.queued,
+			}[t.Metric])
+		}
+		return all, timeouts
+	}
+	for i := range c.totals.steps {
+		if !t.matches(cat, i) {
 			continue
 		}
-		for _, part := range v {
-			values, late := part.distributionOf(t, i)
-			all.merge(values)
-			if late != nil {
-				timeouts.merge(late)
-			}
+		st := &c.totals.steps[i]
+		switch t.Metric {
+		case "latency":
+			all.merge(&st.latency)
+			timeouts.merge(&st.timeouts)
+		case "service_time":
+			all.merge(&st.service)
+			timeouts.merge(&st.serviceTimeout)
+		case "ttfb":
+			all.merge(&st.ttfb)
+		case "gap":
+			all.merge(&st.gap)
 		}
 	}
 	return all, timeouts
 }
 
-// distributionOf returns the distribution of the i-th step or group, and that of the
-// timeouts among its values, if there are such.
-func (t *totals) distributionOf(of *Threshold, i int) (values, timeouts *distribution) {
-	if metricTable[of.Metric].scope == scopeGroup {
-		g := &t.groups[i]
-		return map[string]*distribution{
-			"connect": &g.connect, "iteration": &g.latency, "lateness": &g.lateness, "queued": &g.queued,
-		}[of.Metric], nil
-	}
-	st := &t.steps[i]
-	switch of.Metric {
-	case "latency":
-		return &st.latency, &st.timeouts
-	case "service_time":
-		return &st.service, &st.serviceTimeout
-	case "ttfb":
-		return &st.ttfb, nil
-	case "gap":
-		return &st.gap, nil
-	}
-	return &distribution{}, nil
-}
-
 // counts returns what the threshold counts, and what it is a share of.
-func (v view) counts(t *Threshold) (n, of int64) {
-	cat := v[0].cat
-	for i := range t.candidates(cat) {
-		if !t.matches(cat, i) {
-			continue
-		}
-		for _, part := range v {
-			if metricTable[t.Metric].scope == scopeGroup {
-				n += part.groups[i].counted(t)
-				of += part.groups[i].arrivals()
-				continue
+func (c *Collector) counts(t *Threshold) (n, of int64) {
+	cat := c.cfg.Catalog
+	if metricTable[t.Metric].scope == scopeGroup {
+		for i := range c.totals.groups {
+			if t.matches(cat, i) {
+				g := &c.totals.groups[i]
+				n += g.counted(t)
+				of += g.arrivals()
 			}
-			k, all := part.steps[i].counted(t, cat.Steps[i].Checks)
+		}
+		return n, of
+	}
+	for i := range c.totals.steps {
+		if t.matches(cat, i) {
+			k, all := c.totals.steps[i].counted(t, cat.Steps[i].Checks)
 			n += k
 			of += all
 		}
 	}
 	return n, of
-}
-
-// arrived is what of the i-th group says how its arrivals were served.
-func (v view) arrived(i int) (all groupTotals) {
-	for _, part := range v {
-		g := &part.groups[i]
-		for o, n := range g.outcomes {
-			all.outcomes[o] += n
-		}
-		all.started += g.started
-		all.intended.join(g.intended)
-		all.starts.join(g.starts)
-	}
-	return all
 }
 
 // counted counts iterations: those with the outcome named, else those that
@@ -286,13 +258,13 @@ func (g *groupTotals) reached() float64 {
 // at which they arrived, over the open groups selected: the arrivals that
 // started, times the time in which all arrived, by the time in which those
 // started. It is 1 at most, and below it when sessions were not free in time.
-func (v view) achieved(t *Threshold) (float64, bool) {
+func (c *Collector) achieved(t *Threshold) (float64, bool) {
 	var offered, reached float64
-	for i := range v[0].groups {
-		if !v[0].cat.Groups[i].Open || !t.matches(v[0].cat, i) {
+	for i := range c.totals.groups {
+		g := &c.totals.groups[i]
+		if !c.cfg.Catalog.Groups[i].Open || !t.matches(c.cfg.Catalog, i) {
 			continue
 		}
-		g := v.arrived(i)
 		offered += float64(g.arrivals())
 		reached += g.reached()
 	}

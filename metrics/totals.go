@@ -21,7 +21,7 @@ type totals struct {
 	// not interrupted; valid when hasEnd.
 	lastEnd time.Duration
 	hasEnd  bool
-	open    distribution // ages of requests that were still open at the end of the load
+	open distribution // ages of requests that were still open at the end of the load
 	// clientErrors counts every outcome client_error, in all phases.
 	clientErrors int64
 }
@@ -88,14 +88,6 @@ func (sp *span) add(at time.Duration) {
 		return
 	}
 	sp.first, sp.last = min(sp.first, at), max(sp.last, at)
-}
-
-// join adds what other spans.
-func (sp *span) join(other span) {
-	if other.any {
-		sp.add(other.first)
-		sp.add(other.last)
-	}
 }
 
 func (sp *span) length() time.Duration { return sp.last - sp.first }

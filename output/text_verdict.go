@@ -203,11 +203,6 @@ func (r *textSummary) thresholds() {
 		if t.Default {
 			value += r.faint(" (default)")
 		}
-		if a := t.Aborted; a != nil {
-			in := t
-			in.Value, in.AtTimeout = a.Value, false
-			value += r.bad(fmt.Sprintf(" (%s before %s, which ended the run)", thresholdValue(in), formatSpan(a.AtS)))
-		}
 		expr := Escape(t.Expr)
 		if text.StringWidthWithoutEscSequences(expr) > column {
 			r.hanging("  "+r.mark(t.OK)+" ", expr)

@@ -107,17 +107,6 @@ func (c *compiler) program() *Program {
 	return p
 }
 
-// defaultAbortWindow is that of abort.
-const defaultAbortWindow = 10 * time.Second
-
-func abortOf(a *grammar.Abort) *metrics.Abort {
-	if a == nil {
-		return nil
-	}
-	window := orDefault(a.Window, defaultAbortWindow)
-	return &metrics.Abort{Window: window, After: orDefault(a.After, window)}
-}
-
 func texts(m map[string]grammar.Label) map[string]string {
 	if len(m) == 0 {
 		return nil
@@ -200,7 +189,6 @@ func (c *compiler) thresholds() {
 		var fault *metrics.ThresholdError
 		switch {
 		case err == nil:
-			parsed.Abort = abortOf(t.Abort)
 			c.out.Thresholds = append(c.out.Thresholds, parsed)
 		case errors.As(err, &fault) && fault.NotYet != "":
 			problem := c.src.Problem(t.Node, fault.Offset, t.Path, "not supported yet: "+fault.NotYet)

@@ -161,9 +161,8 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	}
 	e.collector = metrics.NewCollector(metrics.CollectorConfig{
 		Catalog: e.plan.Catalog, Sinks: []metrics.Sink{loadEnd{e.own}, e.parquet}, Warmup: warmupLength(p),
-		Thresholds: p.Thresholds,
-		Gauges:     func(group int) metrics.Gauges { return e.runner.Gauges(group) },
-		Tallies:    func() metrics.Tallies { return e.runner.Tallies() },
+		Gauges:  func(group int) metrics.Gauges { return e.runner.Gauges(group) },
+		Tallies: func() metrics.Tallies { return e.runner.Tallies() },
 	})
 	if err := e.calibrate(ctx, log); err != nil {
 		return errors.Join(err, e.parquet.Close())

@@ -70,36 +70,8 @@ func (*Files) decode(*decoder, *syntax.Node, string) {}
 
 // Threshold is a threshold's text with where it stands.
 type Threshold struct {
-	Node  *syntax.Node // of the text
-	Path  string
-	Abort *Abort // ends the run when it does not hold
-}
-
-// Abort says when a threshold ends the run; true stands for the defaults.
-type Abort struct {
-	Place
-	// After is how long after the beginning of the measured time the threshold is first judged. Default: window.
-	After Duration `json:"after"`
-	// Window is the time over which it is judged each second, in whole seconds up to 1m.
-	Window Duration `json:"window" jsonschema:"default=10s"`
-}
-
-func (v *Abort) decode(d *decoder, n *syntax.Node, path string) {
-	v.Node, v.Path = n, path
-	if typed := n.Typed(); typed.Kind == syntax.Bool {
-		if !typed.True() {
-			d.fault(n, path, "leave abort out when the threshold is not to end the run")
-		}
-		return
-	}
-	type plain Abort // without this decoder
-	long := plain(*v)
-	d.value(n, path, &long)
-	*v = Abort(long)
-	const most = time.Minute
-	if w := v.Window; w.Set && (w.D < time.Second || w.D%time.Second != 0 || w.D > most) {
-		d.fault(n.Lookup("window"), syntax.Join(path, "window"), "must be whole seconds from 1s to %v", most)
-	}
+	Node *syntax.Node // of the text
+	Path string
 }
 
 // ParseDuration reads a duration with a unit; the error says what to write.
@@ -216,11 +188,11 @@ func (v *Threshold) decode(d *decoder, n *syntax.Node, path string) {
 	case syntax.Map:
 		var long struct {
 			Place
-			Expr  Expr   `json:"expr" jsonschema:"required"`
-			Abort *Abort `json:"abort"`
+			Expr  Expr  `json:"expr" jsonschema:"required"`
+			Abort Later `json:"abort"`
 		}
 		d.value(n, path, &long)
-		*v = Threshold{Node: long.Expr.Node, Path: path, Abort: long.Abort}
+		*v = Threshold{Node: long.Expr.Node, Path: path}
 	case syntax.Null, syntax.Bool, syntax.Int, syntax.Float, syntax.Seq:
 		d.fault(n, path, "wants a threshold such as p99(latency) < 250ms; this is %s", n.Kind)
 	}
