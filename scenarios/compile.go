@@ -183,6 +183,7 @@ func (c *compiler) thresholds() {
 			continue
 		}
 		parsed, err := metrics.ParseThreshold(t.Node.Text)
+		parsed.Abort = c.abort(&t.Abort)
 		if err == nil && complete {
 			err = parsed.Resolve(c.out.Catalog())
 		}
@@ -201,4 +202,16 @@ func (c *compiler) thresholds() {
 			c.fault(t.Node, t.Path, "%s", err)
 		}
 	}
+}
+
+// abort is when a threshold ends the run; nil is never.
+func (c *compiler) abort(f *grammar.Abort) *metrics.Abort {
+	if !f.Set {
+		return nil
+	}
+	window := orDefault(f.Window, metrics.DefaultAbortWindow)
+	if window < metrics.MinAbortWindow || window > metrics.MaxAbortWindow || window%time.Second != 0 {
+		c.fault(f.Node.Lookup("window"), syntax.Join(f.Path, "window"), "must be whole seconds from 1s to 1h")
+	}
+	return &metrics.Abort{After: orDefault(f.After, window), Window: window}
 }

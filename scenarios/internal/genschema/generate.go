@@ -173,7 +173,8 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[grammar.Warmup]():
 		return either(duration, object("duration", "duration", duration))
 	case reflect.TypeFor[grammar.Threshold]():
-		return either(text, object("expr", "expr", text, "abort", anything()))
+		abort := either(&jsonschema.Schema{Type: "boolean"}, variable, object("", "after", duration, "window", duration))
+		return either(text, object("expr", "expr", text, "abort", abort))
 	case reflect.TypeFor[grammar.Sessions]():
 		return either(whole("1"), variable, object("", "count", either(whole("1"), variable), "stages", anything()))
 	case reflect.TypeFor[grammar.Iterations]():
