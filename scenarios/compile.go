@@ -203,15 +203,3 @@ func (c *compiler) thresholds() {
 		}
 	}
 }
-
-// abort is when a threshold ends the run; nil is never.
-func (c *compiler) abort(f *grammar.Abort) *metrics.Abort {
-	if !f.Set {
-		return nil
-	}
-	window := orDefault(f.Window, metrics.DefaultAbortWindow)
-	if window < metrics.MinAbortWindow || window > metrics.MaxAbortWindow || window%time.Second != 0 {
-		c.fault(f.Node.Lookup("window"), syntax.Join(f.Path, "window"), "must be whole seconds from 1s to 1h")
-	}
-	return &metrics.Abort{After: orDefault(f.After, window), Window: window}
-}
