@@ -18,8 +18,9 @@ func (c *compiler) abort(f *grammar.Abort) *metrics.Abort {
 		c.fault(f.Node.Lookup("window"), syntax.Join(f.Path, "window"), "must be whole seconds from 1s to 1h")
 	}
 	after := orDefault(f.After, window)
-	if longest, timed := c.longest(); timed && !c.loading && after > longest-time.Second {
-		c.warn(f.Node, f.Path, "never ends the run: it is judged from %v on, and the load lasts %v", after, longest)
+	first := max((after+time.Second-1)/time.Second, 1) * time.Second // at the end of a second, and soon after it
+	if longest, timed := c.longest(); timed && !c.loading && first >= longest {
+		c.warn(f.Node, f.Path, "never ends the run: it is judged from %v on, and the load lasts %v", first, longest)
 	}
 	return &metrics.Abort{After: after, Window: window}
 }
