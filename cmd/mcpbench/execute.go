@@ -155,7 +155,7 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 		e.file.Clock.T0 = &t0
 	}
 	e.collector = metrics.NewCollector(metrics.CollectorConfig{
-		Catalog: e.plan.Catalog, Sinks: []metrics.Sink{e.parquet}, Warmup: p.Warmup,
+		Catalog: e.plan.Catalog, Sinks: []metrics.Sink{e.parquet}, Warmup: p.Warmup, Thresholds: p.Thresholds,
 		Gauges:  func(group int) metrics.Gauges { return e.runner.Gauges(group) },
 		Tallies: func() metrics.Tallies { return e.runner.Tallies() },
 	})
