@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,10 +115,10 @@ func share(in []metrics.Sample, kind metrics.Kind, counts func(*metrics.Sample) 
 // jumps is a server that answers after slow from the given time since its first
 // call on, and in the time before in quick; fails says whether then with an error.
 func jumps(at, quick, slow time.Duration, fails bool) *server {
-	var first time.Time
-	s := &server{onDial: func(mcp.Options) { first = time.Now() }}
+	begun := sync.OnceValue(time.Now)
+	s := &server{}
 	s.answer = func(ctx context.Context, _ int64) error {
-		if time.Since(first) < at {
+		if time.Since(begun()) < at {
 			return wait(ctx, quick)
 		}
 		if err := wait(ctx, slow); err != nil || !fails {
@@ -128,22 +129,26 @@ func jumps(at, quick, slow time.Duration, fails bool) *server {
 	return s
 }
 
-func TestThresholdEndsTheLoadAtTheSecondOfTheOracle(t *testing.T) {
+type abortCase struct {
+	name   string
+	load   load
+	abort  metrics.Abort
+	expr   string
+	holds  func(in []metrics.Sample) (v float64, ok bool)
+	wantAt float64
+}
+
+// abortCases are loads with the second at which their threshold ends them, 0 for never.
+func abortCases() []abortCase {
 	dropping := open(50, 1, time.Minute)
 	dropping.DropWhenFull = true
 	second := func(a, w int) metrics.Abort {
 		return metrics.Abort{After: time.Duration(a) * time.Second, Window: time.Duration(w) * time.Second}
 	}
-	for _, tc := range []struct {
-		name   string
-		load   load
-		abort  metrics.Abort
-		expr   string
-		holds  func(in []metrics.Sample) (v float64, ok bool)
-		wantAt float64
-	}{
+	return []abortCase{
 		{
-			"p95", load{group: open(100, 20, time.Minute), server: jumps(6500*time.Millisecond, 5*time.Millisecond, 80*time.Millisecond, false)},
+			"p95",
+			load{group: open(100, 20, time.Minute), server: jumps(6500*time.Millisecond, 5*time.Millisecond, 80*time.Millisecond, false)},
 			second(2, 3), "p95(latency) < 40ms", func(in []metrics.Sample) (float64, bool) {
 				s := timesOf(in)
 				v := s[int(math.Ceil(0.95*float64(len(s))))-1]
@@ -151,7 +156,8 @@ func TestThresholdEndsTheLoadAtTheSecondOfTheOracle(t *testing.T) {
 			}, 7,
 		},
 		{
-			"p50 of a closed load", load{group: closed(3, time.Minute, 0), server: jumps(5*time.Second, 10*time.Millisecond, 90*time.Millisecond, false)},
+			"p50 of a closed load",
+			load{group: closed(3, time.Minute, 0), server: jumps(5*time.Second, 10*time.Millisecond, 90*time.Millisecond, false)},
 			second(0, 4), "p50(service_time) < 40ms", func(in []metrics.Sample) (float64, bool) {
 				s := timesOf(in)
 				v := s[(len(s)+1)/2-1]
@@ -159,42 +165,49 @@ func TestThresholdEndsTheLoadAtTheSecondOfTheOracle(t *testing.T) {
 			}, 9,
 		},
 		{
-			"max", load{group: closed(1, time.Minute, 0), server: jumps(4*time.Second, 10*time.Millisecond, 130*time.Millisecond, false)},
+			"max",
+			load{group: closed(1, time.Minute, 0), server: jumps(4*time.Second, 10*time.Millisecond, 130*time.Millisecond, false)},
 			second(3, 2), "max(latency) <= 100ms", func(in []metrics.Sample) (float64, bool) {
 				v := slices.Max(timesOf(in))
 				return v, v <= 100
 			}, 5,
 		},
 		{
-			"min", load{group: closed(1, time.Minute, 0), server: jumps(4*time.Second, 10*time.Millisecond, 130*time.Millisecond, false)},
+			"min",
+			load{group: closed(1, time.Minute, 0), server: jumps(4*time.Second, 10*time.Millisecond, 130*time.Millisecond, false)},
 			second(3, 2), "min(latency) < 100ms", func(in []metrics.Sample) (float64, bool) {
 				v := slices.Min(timesOf(in))
 				return v, v < 100
 			}, 7,
 		},
 		{
-			"errors", load{group: open(50, 5, time.Minute), server: jumps(3*time.Second, time.Millisecond, time.Millisecond, true)},
+			"errors",
+			load{group: open(50, 5, time.Minute), server: jumps(3*time.Second, time.Millisecond, time.Millisecond, true)},
 			second(1, 4), "rate(errors) <= 30%", func(in []metrics.Sample) (float64, bool) {
 				v := share(in, metrics.KindStep, func(s *metrics.Sample) bool { return s.Outcome.Failed() })
 				return v, v <= 30
 			}, 5,
 		},
 		{
-			"dropped", load{group: dropping, server: jumps(3*time.Second, 5*time.Millisecond, 100*time.Millisecond, false)},
+			"dropped",
+			load{group: dropping, server: jumps(3*time.Second, 5*time.Millisecond, 100*time.Millisecond, false)},
 			second(1, 2), "rate(dropped) < 50%", func(in []metrics.Sample) (float64, bool) {
 				v := share(in, metrics.KindIteration, func(s *metrics.Sample) bool { return s.IterOutcome() == metrics.IterDropped })
 				return v, v < 50
 			}, 5,
 		},
 		{
-			"not before after", load{group: closed(1, time.Minute, 0), server: jumps(0, 0, 50*time.Millisecond, false)},
-			metrics.Abort{After: 6500 * time.Millisecond, Window: time.Second}, "max(latency) < 40ms", func(in []metrics.Sample) (float64, bool) {
+			"not before after",
+			load{group: closed(1, time.Minute, 0), server: jumps(0, 0, 50*time.Millisecond, false)},
+			metrics.Abort{After: 6500 * time.Millisecond, Window: time.Second},
+			"max(latency) < 40ms", func(in []metrics.Sample) (float64, bool) {
 				v := slices.Max(timesOf(in))
 				return v, v < 40
 			}, 7,
 		},
 		{
-			"the warm-up does not count", load{
+			"the warm-up does not count",
+			load{
 				group: closed(1, 10*time.Second, 0), warmup: 2500 * time.Millisecond, server: &server{answer: takesFirst(2400*time.Millisecond, 500*time.Millisecond, 20*time.Millisecond)},
 			},
 			second(0, 10), "max(latency) < 40ms", func(in []metrics.Sample) (float64, bool) {
@@ -203,12 +216,17 @@ func TestThresholdEndsTheLoadAtTheSecondOfTheOracle(t *testing.T) {
 			}, 0,
 		},
 		{
-			"a window without a sample does not end it", load{
+			"a window without a sample does not end it",
+			load{
 				group: closed(1, 9*time.Second, 0), grace: 10 * time.Second, server: jumps(3*time.Second, 10*time.Millisecond, 8*time.Second, false),
 			},
 			second(2, 1), "rate(ok) > 0.5/s", func([]metrics.Sample) (float64, bool) { return 0, true }, 0,
 		},
-	} {
+	}
+}
+
+func TestThresholdEndsTheLoadAtTheSecondOfTheOracle(t *testing.T) {
+	for _, tc := range abortCases() {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tc.load.grace = max(tc.load.grace, time.Second)
@@ -221,34 +239,37 @@ func TestThresholdEndsTheLoadAtTheSecondOfTheOracle(t *testing.T) {
 				if r.AbortedAtS != at || r.Aborted != (at > 0) {
 					t.Fatalf("%+v, want an abort at %v s", r, at)
 				}
-				if at == 0 {
-					return
-				}
-				if v := *r.WindowValue; v < value-1e-9 || v > value*(1+1.0/1024) {
-					t.Errorf("value %v, want %v", v, value)
-				}
-				if s := got.summary; s.Verdict != metrics.VerdictFailed || s.ExitCode != metrics.ExitThreshold || r.OK {
-					t.Errorf("verdict %s, exit code %d, %+v", s.Verdict, s.ExitCode, r)
-				}
-				if want := at + 0.1; math.Abs(got.summary.DurationS-want) > 0.2 {
-					t.Errorf("%v s measured, want about %v", got.summary.DurationS, want)
-				}
-				if n := got.log.FilterField(zap.String("threshold", tc.expr)).FilterField(zap.Float64("at_s", at)).Len(); n != 1 {
-					t.Errorf("%d log lines: %v", n, got.log.All())
+				if at > 0 {
+					got.wantAborted(t, at, value)
 				}
 			})
 		})
 	}
 }
 
+// wantAborted checks what is told of a run that its only threshold ended.
+func (got *abortRun) wantAborted(t *testing.T, at, value float64) {
+	t.Helper()
+	r := &got.summary.Thresholds[0]
+	if v := *r.WindowValue; v < value-1e-9 || v > value*(1+1.0/1024) {
+		t.Errorf("value %v, want %v", v, value)
+	}
+	if s := got.summary; s.Verdict != metrics.VerdictFailed || s.ExitCode != metrics.ExitThreshold || r.OK {
+		t.Errorf("verdict %s, exit code %d, %+v", s.Verdict, s.ExitCode, r)
+	}
+	if want := at + 0.1; math.Abs(got.summary.DurationS-want) > 0.2 {
+		t.Errorf("%v s measured, want about %v", got.summary.DurationS, want)
+	}
+	if n := got.log.FilterField(zap.String("threshold", r.Expr)).FilterField(zap.Float64("at_s", at)).Len(); n != 1 {
+		t.Errorf("%d log lines: %v", n, got.log.All())
+	}
+}
+
 // takesFirst is an answer after slow in the first span since the first call, and after quick then.
 func takesFirst(span, slow, quick time.Duration) func(context.Context, int64) error {
-	var first time.Time
-	return func(ctx context.Context, n int64) error {
-		if n == 1 {
-			first = time.Now()
-		}
-		if time.Since(first) < span-slow {
+	begun := sync.OnceValue(time.Now)
+	return func(ctx context.Context, _ int64) error {
+		if time.Since(begun()) < span-slow {
 			return wait(ctx, slow)
 		}
 		return wait(ctx, quick)

@@ -17,8 +17,10 @@ func abortCatalog() *metrics.Catalog {
 	return &metrics.Catalog{
 		Groups: []metrics.GroupInfo{{Name: "open", Flow: "f", Open: true}, {Name: "closed", Flow: "f"}},
 		Steps: []metrics.StepInfo{
-			{ID: "a", Group: 0, Method: "tools/call", Checks: []string{"x", "y"}, Progress: true}, {ID: "b", Group: 0, Method: "ping"},
-			{ID: "a", Group: 1, Method: "tools/call", Checks: []string{"y"}}, {ID: "c", Group: 1, Method: "ping"},
+			{ID: "a", Group: 0, Method: "tools/call", Checks: []string{"x", "y"}, Progress: true},
+			{ID: "b", Group: 0, Method: "ping"},
+			{ID: "a", Group: 1, Method: "tools/call", Checks: []string{"y"}},
+			{ID: "c", Group: 1, Method: "ping"},
 		},
 		Targets:   []metrics.TargetInfo{{Server: "srv", Transport: "http", ProtocolVersion: "2025-11-25"}},
 		Protocols: []string{"", "2025-11-25"},
@@ -237,49 +239,57 @@ func TestAbortComesAtTheSecondOfTheOracle(t *testing.T) {
 	aborted := 0
 	for seed := range uint64(150) {
 		synctest.Test(t, func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(seed, 2))
-			o := oracles[seed%uint64(len(oracles))]
-			warmup := time.Duration(rng.IntN(3000)) * time.Millisecond
-			window, after := int64(1+rng.IntN(4)), time.Duration(rng.IntN(5000))*time.Millisecond
-			const seconds = 10
-			samples := randomSamples(rng, 30+rng.IntN(200), warmup, warmup+seconds*time.Second)
-			quiet := warmup + time.Duration(rng.IntN(seconds))*time.Second
-			samples = slices.DeleteFunc(samples, func(s metrics.Sample) bool { return s.End >= quiet && s.End < quiet+2*time.Second })
-			seen := func(e int64) (float64, bool) {
-				var in []metrics.Sample
-				for i := range samples {
-					from, to := warmup+time.Duration(e-window)*time.Second, warmup+time.Duration(e)*time.Second
-					if s := &samples[i]; s.Phase == metrics.PhaseMeasured && s.End >= from && s.End < to {
-						in = append(in, *s)
-					}
-				}
-				return o.of(in)
-			}
-			limit := []float64{2, 8, 30, 60, 80, 16.5, 66}[rng.IntN(7)]
-			wantAt, wantValue := int64(0), 0.0
-			for e := int64(1); e <= seconds && wantAt == 0; e++ {
-				v, ok := seen(e)
-				if ok && time.Duration(e)*time.Second >= after && (v < limit) == (o.expr == "min(latency) >= %vms") {
-					wantAt, wantValue = e, v
-				}
-			}
-			th := abortThreshold(t, abortCatalog(), fmt.Sprintf(o.expr, limit), after, time.Duration(window)*time.Second)
-			cfg := metrics.CollectorConfig{Catalog: abortCatalog(), Warmup: warmup, Thresholds: []metrics.Threshold{th}}
-			c := replay(t, cfg, samples, warmup+seconds*time.Second+500*time.Millisecond)
-			got := metrics.ThresholdResult{}
-			for _, r := range c.AbortedBy() {
-				got = r
+			if againstOracle(t, seed) {
 				aborted++
-			}
-			if got.AbortedAtS != float64(wantAt) {
-				t.Fatalf("seed %d: %s after %v over %d s: aborted at %v s, want %d", seed, th.Expr, after, window, got.AbortedAtS, wantAt)
-			}
-			if wantAt > 0 && (*got.WindowValue < wantValue-1e-9 || *got.WindowValue > wantValue*(1+1.0/1024)+1e-9) {
-				t.Errorf("seed %d: %s: %v at %d s, want %v", seed, th.Expr, *got.WindowValue, wantAt, wantValue)
 			}
 		})
 	}
 	if aborted < 50 || aborted > 140 {
 		t.Errorf("%d of 150 runs aborted: the limits say little", aborted)
 	}
+}
+
+// againstOracle holds one random run against the oracle and tells whether it was aborted.
+func againstOracle(t *testing.T, seed uint64) (aborted bool) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 2))
+	o := oracles[seed%uint64(len(oracles))]
+	warmup := time.Duration(rng.IntN(3000)) * time.Millisecond
+	window, after := int64(1+rng.IntN(4)), time.Duration(rng.IntN(5000))*time.Millisecond
+	const seconds = 10
+	samples := randomSamples(rng, 30+rng.IntN(200), warmup, warmup+seconds*time.Second)
+	quiet := warmup + time.Duration(rng.IntN(seconds))*time.Second
+	samples = slices.DeleteFunc(samples, func(s metrics.Sample) bool { return s.End >= quiet && s.End < quiet+2*time.Second })
+	seen := func(e int64) (float64, bool) {
+		var in []metrics.Sample
+		for i := range samples {
+			from, to := warmup+time.Duration(e-window)*time.Second, warmup+time.Duration(e)*time.Second
+			if s := &samples[i]; s.Phase == metrics.PhaseMeasured && s.End >= from && s.End < to {
+				in = append(in, *s)
+			}
+		}
+		return o.of(in)
+	}
+	limit := []float64{2, 8, 30, 60, 80, 16.5, 66}[rng.IntN(7)]
+	wantAt, wantValue := int64(0), 0.0
+	for e := int64(1); e <= seconds && wantAt == 0; e++ {
+		v, ok := seen(e)
+		if ok && time.Duration(e)*time.Second >= after && (v < limit) == (o.expr == "min(latency) >= %vms") {
+			wantAt, wantValue = e, v
+		}
+	}
+	th := abortThreshold(t, abortCatalog(), fmt.Sprintf(o.expr, limit), after, time.Duration(window)*time.Second)
+	cfg := metrics.CollectorConfig{Catalog: abortCatalog(), Warmup: warmup, Thresholds: []metrics.Threshold{th}}
+	c := replay(t, cfg, samples, warmup+seconds*time.Second+500*time.Millisecond)
+	got := metrics.ThresholdResult{}
+	for _, r := range c.AbortedBy() {
+		got = r
+	}
+	if got.AbortedAtS != float64(wantAt) {
+		t.Fatalf("seed %d: %s after %v over %d s: aborted at %v s, want %d", seed, th.Expr, after, window, got.AbortedAtS, wantAt)
+	}
+	if wantAt > 0 && (*got.WindowValue < wantValue-1e-9 || *got.WindowValue > wantValue*(1+1.0/1024)+1e-9) {
+		t.Errorf("seed %d: %s: %v at %d s, want %v", seed, th.Expr, *got.WindowValue, wantAt, wantValue)
+	}
+	return wantAt > 0
 }

@@ -215,7 +215,7 @@ func (c *Collector) counts(t *Threshold) (n, of int64) {
 
 func (g *groupTotals) counted(t *Threshold) (n int64) {
 	for o, k := range g.outcomes {
-		if t.countsIteration(IterationOutcome(o)) { //nolint:gosec // there are six
+		if t.countsIteration(IterationOutcome(o)) {
 			n += k
 		}
 	}
@@ -258,7 +258,7 @@ func (st *stepTotals) counted(t *Threshold, checks []string) (n, of int64) {
 	}
 	for o, k := range st.outcomes {
 		of += k
-		if t.countsRequest(Outcome(o)) { //nolint:gosec // there are few
+		if t.countsRequest(Outcome(o)) {
 			n += k
 		}
 	}

@@ -287,7 +287,7 @@ func (t *totals) addIteration(s *Sample) {
 	if o == IterCompleted || o == IterFailed {
 		g.latency.record(s.Latency())
 	}
-	g.offer.add(s)
+	g.add(s)
 	if !t.cat.Groups[s.Group].Open {
 		return
 	}

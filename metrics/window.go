@@ -43,9 +43,9 @@ func newWindow(t *Threshold, cat *Catalog) window {
 	}
 	for o := range w.picked {
 		if metricTable[t.Metric].scope == scopeGroup {
-			w.picked[o] = o < NumIterationOutcomes && t.countsIteration(IterationOutcome(o)) //nolint:gosec // few
+			w.picked[o] = o < NumIterationOutcomes && t.countsIteration(IterationOutcome(o))
 		} else {
-			w.picked[o] = t.countsRequest(Outcome(o)) //nolint:gosec // few
+			w.picked[o] = t.countsRequest(Outcome(o))
 		}
 	}
 	if t.Metric == "checks" {
@@ -99,18 +99,18 @@ func (w *window) addStep(s *Sample, i int) {
 			}
 		}
 	case "bytes_sent":
-		p.tally(int64(s.BytesOut), 1)
+		p.tally(int64(s.BytesOut))
 	case "bytes_received":
-		p.tally(int64(s.BytesIn), 1)
+		p.tally(int64(s.BytesIn))
 	case "checks":
 		if s.Outcome.CountsChecks() {
 			bad := s.badChecks()
 			for _, k := range w.checks[s.Step] {
-				p.tally(count(bad>>k&1 == 0 || w.t.Agg == "count"), 1)
+				p.tally(count(bad>>k&1 == 0 || w.t.Agg == "count"))
 			}
 		}
 	default:
-		p.tally(count(w.picked[s.Outcome]), 1)
+		p.tally(count(w.picked[s.Outcome]))
 	}
 }
 
@@ -140,10 +140,10 @@ func (w *window) addIteration(s *Sample, i int) {
 		if p.offers == nil {
 			p.offers = make([]offer, len(w.catalog.Groups))
 		}
-		p.tally(0, 1)
+		p.tally(0)
 		p.offers[s.Group].add(s)
 	default:
-		p.tally(count(w.picked[o]), 1)
+		p.tally(count(w.picked[o]))
 	}
 }
 
@@ -154,10 +154,10 @@ func count(yes bool) int64 {
 	return 0
 }
 
-// tally counts n things, of those that they are a part of.
-func (p *part) tally(n, of int64) {
+// tally counts a thing, and n for it.
+func (p *part) tally(n int64) {
 	p.n += n
-	p.count += of
+	p.count++
 }
 
 // record takes a value of the i-th open second.
