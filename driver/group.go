@@ -134,7 +134,10 @@ func (g *group) run(work, soft context.Context) error {
 		endWork(cause)
 	}
 	dial, endDial := context.WithCancelCause(soft)
-	usedUp := func() { endDial(errScheduleEnd) }
+	usedUp := func() {
+		g.runner.collector.LoadOver(int(g.index))
+		endDial(errScheduleEnd)
+	}
 	defer usedUp()
 	var workers, waiting sync.WaitGroup
 	each := max(1, g.plan.InFlight)
@@ -159,6 +162,7 @@ func (g *group) run(work, soft context.Context) error {
 		waiting.Wait() // whether a session is free must be known at the first arrival
 		g.pace(work, soft, user)
 		g.paced.Store(true)
+		g.runner.collector.LoadOver(int(g.index))
 		endFeed(errScheduleEnd)
 	}
 	workers.Wait()
@@ -179,6 +183,7 @@ func (g *group) keepTime(soft context.Context, endSoft, endWork context.CancelCa
 	if !g.untilEnd(soft, endSoft, done) {
 		return
 	}
+	g.runner.collector.LoadOver(int(g.index))
 	grace := time.NewTimer(g.runner.plan.Grace)
 	defer grace.Stop()
 	select {

@@ -63,8 +63,9 @@ func New(p *Plan, c *metrics.Collector, log *zap.Logger) *Runner {
 
 // Run opens the sessions, runs the load and records it, and returns when all
 // work has ended and the collector has written everything. Closing stop ends
-// the load gracefully: no new work, requests in flight may take Plan.Grace;
-// cancelling ctx cuts what is in flight, and the sessions. Else they stay open: see Close.
+// the load gracefully: no new work, requests in flight may take Plan.Grace; so
+// does a threshold with an abort. Cancelling ctx cuts what is in flight, and the
+// sessions. Else they stay open: see Close.
 func (r *Runner) Run(ctx context.Context, stop <-chan struct{}) error {
 	var g errgroup.Group
 	g.Go(r.collector.Run)
@@ -175,6 +176,9 @@ func (r *Runner) load(ctx context.Context, stop <-chan struct{}) error {
 		case <-stop:
 		case <-r.collector.Broken():
 			cause = errNotRecorded // the collector returns the sink's own error
+		case <-r.collector.Aborted():
+			cause = errAborted
+			r.logAborts()
 		case <-ended:
 			return
 		}
@@ -217,10 +221,18 @@ func (r *Runner) load(ctx context.Context, stop <-chan struct{}) error {
 	return g.Wait()
 }
 
+func (r *Runner) logAborts() {
+	for _, t := range r.collector.AbortedBy() {
+		r.log.Warn("stopping: a threshold did not hold", zap.String("threshold", t.Expr), zap.Float64("at_s", t.AbortedAtS),
+			zap.Float64("value", *t.WindowValue), zap.String("unit", t.Unit), zap.Float64("window_s", t.WindowS))
+	}
+}
+
 // Causes of soft, which ends new work, other than the end of a schedule.
 var (
 	errUserStop    = errors.New("stopped by the user")
 	errNotRecorded = errors.New("the results cannot be written")
+	errAborted     = errors.New("ended by a threshold")
 )
 
 // enoughFailures is how many dials of a group may fail, and none succeed, before

@@ -39,6 +39,7 @@ type Collector struct {
 	totals      totals
 	seconds     seconds
 	gauges      []Gauges // the latest reading, by group
+	aborts      aborts
 }
 
 // sink is a Sink with the abilities found by type assertion.
@@ -60,6 +61,7 @@ func NewCollector(cfg CollectorConfig) *Collector {
 	c := &Collector{cfg: cfg, stream: newStream(cfg.SlabLimit), totals: newTotals(cfg.Catalog), broken: make(chan struct{})}
 	c.warmup.at.Store(int64(cfg.Warmup))
 	c.seconds = newSeconds(&c.cfg, &c.warmup)
+	c.aborts = newAborts(&c.cfg, &c.warmup)
 	for _, s := range cfg.Sinks {
 		intervals, _ := s.(IntervalSink)
 		load, _ := s.(LoadSink)
@@ -160,6 +162,7 @@ func (c *Collector) consume(b *slab) {
 		s := &b.samples[i]
 		c.totals.add(s)
 		c.seconds.add(s)
+		c.aborts.add(s)
 	}
 	for i := range c.sinks {
 		c.call(&c.sinks[i], "write samples", func(s *sink) error { return s.Write(b.samples) })
@@ -193,6 +196,7 @@ func (c *Collector) tick(now time.Time) {
 			c.seconds.readGauges(int64(elapsed/time.Second)-1, c.gauges)
 		}
 		c.flush(int64(elapsed/time.Second) - secondsOpen)
+		c.aborts.judge(elapsed)
 	}
 	if k := int64((now.Sub(c.base()) - publishDelay + publishPeriod) / publishPeriod); k != c.lastPublish {
 		c.lastPublish = k

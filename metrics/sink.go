@@ -109,6 +109,8 @@ type CollectorConfig struct {
 	// Warmup is the length of the warm-up phase; Endless when that is not known
 	// beforehand, see Collector.EndWarmup.
 	Warmup time.Duration
+	// Thresholds are those of the run. One with Abort is judged each second.
+	Thresholds []Threshold
 	// Trial is written to intervals and load rows.
 	Trial uint16
 	// SlabLimit bounds how many slabs of samples may exist; 0 is 16 for each

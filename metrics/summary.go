@@ -159,6 +159,13 @@ type ThresholdResult struct {
 	Default bool     `json:"default,omitempty"` // the user named none
 	// AtTimeout says that Value falls on a request that timed out and is a lower bound.
 	AtTimeout bool `json:"at_timeout,omitempty"`
+	// Aborted says that the threshold ended the run; OK is then false, also when
+	// Value is within it. It did AbortedAtS seconds after the start of the measured
+	// phase, when WindowValue, in Unit, was seen over the last WindowS seconds.
+	Aborted     bool     `json:"aborted,omitempty"`
+	AbortedAtS  float64  `json:"aborted_at_s,omitempty"`
+	WindowValue *float64 `json:"window_value,omitempty"`
+	WindowS     float64  `json:"window_s,omitempty"`
 }
 
 // ErrorSummary is one kind of failure: the same outcome, code and masked

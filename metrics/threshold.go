@@ -19,6 +19,8 @@ type Threshold struct {
 	Value  float64 // in Unit
 	Unit   string  // as in timeUnits and byteUnits, with "/s" for a rate; "%", or "" for a plain number
 
+	Abort *Abort // nil: the threshold is judged at the end only
+
 	metricOffset int // of the metric in Expr
 }
 
@@ -66,7 +68,8 @@ func (t Threshold) String() string {
 
 // Equal reports whether both were written the same and mean the same.
 func (t Threshold) Equal(o Threshold) bool {
-	return t.Expr == o.Expr && t.Default == o.Default && t.String() == o.String()
+	abort := t.Abort == o.Abort || t.Abort != nil && o.Abort != nil && *t.Abort == *o.Abort
+	return t.Expr == o.Expr && t.Default == o.Default && abort && t.String() == o.String()
 }
 
 // quoteTag quotes a value that would not be read back as it is.

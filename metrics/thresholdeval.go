@@ -19,21 +19,33 @@ func (c *Collector) evaluate(thresholds []Threshold, duration time.Duration) []T
 	out := make([]ThresholdResult, 0, len(thresholds))
 	for i := range thresholds {
 		t := &thresholds[i]
-		r := ThresholdResult{Expr: t.Expr, Default: t.Default, Unit: t.Unit}
-		if t.dimension() == timeSpan {
-			r.Unit = "ms"
-		}
+		r := ThresholdResult{Expr: t.Expr, Default: t.Default, Unit: t.shownUnit()}
 		if v, atTimeout, ok := c.measure(t, duration); ok {
 			r.OK, r.AtTimeout = compare(v, t.Op, t.limit()), atTimeout
-			shown := v / unitSize(r.Unit)
-			if r.Unit == "%" {
-				shown = v * 100
-			}
+			shown := t.shown(v)
 			r.Value = &shown
 		}
+		c.aborts.mark(t, &r)
 		out = append(out, r)
 	}
 	return out
+}
+
+// shownUnit is the unit of values of the left side in results.
+func (t *Threshold) shownUnit() string {
+	if t.dimension() == timeSpan {
+		return "ms"
+	}
+	return t.Unit
+}
+
+// shown turns a value in base units into one in shownUnit.
+func (t *Threshold) shown(v float64) float64 {
+	unit := t.shownUnit()
+	if unit == "%" {
+		return v * 100
+	}
+	return v / unitSize(unit)
 }
 
 // limit is the right side in base units: ns, byte, one.
@@ -87,19 +99,26 @@ func (c *Collector) measure(t *Threshold, duration time.Duration) (v float64, at
 		return v, false, ok
 	}
 	n, of := c.counts(t)
+	v, ok = t.counted(n, of, duration)
+	return v, false, ok
+}
+
+// counted is what a threshold on things counted compares: n of so many, in the
+// length of time.
+func (t *Threshold) counted(n, of int64, duration time.Duration) (v float64, ok bool) {
 	switch t.dimension() {
 	case plainCount, byteCount:
-		return float64(n), false, true
+		return float64(n), true
 	case share:
 		if of == 0 {
-			return 0, false, false
+			return 0, false
 		}
-		return float64(n) / float64(of), false, true
+		return float64(n) / float64(of), true
 	case perSecondRate, byteRate:
-		return perSecond(n, duration), false, duration > 0 || n == 0
+		return perSecond(n, duration), duration > 0 || n == 0
 	case timeSpan:
 	}
-	return 0, false, false
+	return 0, false
 }
 
 func aggregateTime(agg string, d, timeouts *distribution) (v float64, atTimeout, ok bool) {
@@ -119,11 +138,18 @@ func aggregateTime(agg string, d, timeouts *distribution) (v float64, atTimeout,
 	case "sum":
 		return d.sum, false, true
 	}
-	q, err := strconv.ParseFloat(strings.TrimPrefix(agg, "p"), 64)
-	if err != nil {
+	q, ok := percentile(agg)
+	if !ok {
 		return 0, false, false
 	}
 	return float64(d.quantile(q)), d.onTimeout(timeouts, q)[0], true
+}
+
+// percentile returns that of an aggregate such as p99.9.
+func percentile(agg string) (q float64, ok bool) {
+	number, ok := strings.CutPrefix(agg, "p")
+	q, err := strconv.ParseFloat(number, 64)
+	return q, ok && err == nil
 }
 
 // distributionOf merges the distributions that the threshold selects, and
@@ -187,21 +213,37 @@ func (c *Collector) counts(t *Threshold) (n, of int64) {
 	return n, of
 }
 
-// counted counts iterations: those with the outcome named, else those that
-// came to an end of their own.
-func (g *groupTotals) counted(t *Threshold) int64 {
-	if t.Metric == "dropped" {
-		return g.outcomes[IterDropped]
-	}
-	if name, ok := t.tag("outcome"); ok {
-		for o, n := range g.outcomes {
-			if IterationOutcome(o).String() == name {
-				return n
-			}
+func (g *groupTotals) counted(t *Threshold) (n int64) {
+	for o, k := range g.outcomes {
+		if t.countsIteration(IterationOutcome(o)) {
+			n += k
 		}
-		return 0
 	}
-	return g.outcomes[IterCompleted] + g.outcomes[IterFailed] + g.outcomes[IterScriptError]
+	return n
+}
+
+// countsIteration says which iterations count: those with the outcome named, else
+// those that came to an end of their own.
+func (t *Threshold) countsIteration(o IterationOutcome) bool {
+	if t.Metric == "dropped" {
+		return o == IterDropped
+	}
+	if name, named := t.tag("outcome"); named {
+		return o.String() == name
+	}
+	return o == IterCompleted || o == IterFailed || o == IterScriptError
+}
+
+// countsRequest says which requests count.
+func (t *Threshold) countsRequest(o Outcome) bool {
+	name, named := t.tag("outcome")
+	switch {
+	case named && o.String() != name,
+		t.Metric == "ok" && o != OK,
+		t.Metric == "errors" && !o.Failed():
+		return false
+	}
+	return true
 }
 
 // counted counts requests, checks or bytes of one step and what they are a share of.
@@ -214,15 +256,9 @@ func (st *stepTotals) counted(t *Threshold, checks []string) (n, of int64) {
 	case "checks":
 		return st.countedChecks(t, checks)
 	}
-	name, named := t.tag("outcome")
 	for o, k := range st.outcomes {
 		of += k
-		outcome := Outcome(o)
-		switch {
-		case named && outcome.String() != name,
-			t.Metric == "ok" && outcome != OK,
-			t.Metric == "errors" && !outcome.Failed():
-		default:
+		if t.countsRequest(Outcome(o)) {
 			n += k
 		}
 	}
@@ -231,13 +267,11 @@ func (st *stepTotals) counted(t *Threshold, checks []string) (n, of int64) {
 
 // countedChecks returns the passed verdicts of all, or for count all of them.
 func (st *stepTotals) countedChecks(t *Threshold, checks []string) (n, of int64) {
-	name, named := t.tag("check")
 	for k := range checks {
-		if named && checks[k] != name {
-			continue
+		if t.countsCheck(checks[k]) {
+			n += st.passed[k]
+			of += st.passed[k] + st.failed[k]
 		}
-		n += st.passed[k]
-		of += st.passed[k] + st.failed[k]
 	}
 	if t.Agg == "count" {
 		return of, of
@@ -245,13 +279,10 @@ func (st *stepTotals) countedChecks(t *Threshold, checks []string) (n, of int64)
 	return n, of
 }
 
-// reached is the number of arrivals that started, less as many as would not
-// have in the time in which all arrived.
-func (g *groupTotals) reached() float64 {
-	if asked, took := g.intended.length(), g.starts.length(); asked > 0 && took > asked {
-		return float64(g.started) * float64(asked) / float64(took)
-	}
-	return float64(g.started)
+// countsCheck says which checks count: the one that is named, or all.
+func (t *Threshold) countsCheck(check string) bool {
+	name, named := t.tag("check")
+	return !named || check == name
 }
 
 // achieved returns the rate at which iterations started as a share of the rate

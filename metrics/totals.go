@@ -21,7 +21,7 @@ type totals struct {
 	// not interrupted; valid when hasEnd.
 	lastEnd time.Duration
 	hasEnd  bool
-	open distribution // ages of requests that were still open at the end of the load
+	open    distribution // ages of requests that were still open at the end of the load
 	// clientErrors counts every outcome client_error, in all phases.
 	clientErrors int64
 }
@@ -67,10 +67,9 @@ func (k codeKey) String() string {
 // groupTotals holds the iterations and connects of one group.
 type groupTotals struct {
 	outcomes         [NumIterationOutcomes]int64
-	started          int64
 	latency          distribution // iterations that came to their own end: completed and failed
 	lateness, queued distribution // open groups
-	intended, starts span         // open groups: of arrivals, and of those that started
+	offer
 
 	connectOutcomes [NumOutcomes]int64 // all phases
 	connect         distribution       // all phases
@@ -90,7 +89,49 @@ func (sp *span) add(at time.Duration) {
 	sp.first, sp.last = min(sp.first, at), max(sp.last, at)
 }
 
+func (sp *span) merge(from span) {
+	if from.any {
+		sp.add(from.first)
+		sp.add(from.last)
+	}
+}
+
 func (sp *span) length() time.Duration { return sp.last - sp.first }
+
+// offer is how many arrivals there were and how many started, and when.
+type offer struct {
+	arrived, started int64
+	intended, starts span // open groups: of arrivals, and of those that started
+}
+
+func (o *offer) add(s *Sample) {
+	begun := iterationStarted(s)
+	o.arrived++
+	o.started += count(begun)
+	if s.Intended == NoOffset {
+		return
+	}
+	o.intended.add(s.Intended)
+	if begun {
+		o.starts.add(s.Start)
+	}
+}
+
+func (o *offer) merge(from *offer) {
+	o.arrived += from.arrived
+	o.started += from.started
+	o.intended.merge(from.intended)
+	o.starts.merge(from.starts)
+}
+
+// reached is the number of arrivals that started, less as many as would not
+// have in the time in which all arrived.
+func (o *offer) reached() float64 {
+	if asked, took := o.intended.length(), o.starts.length(); asked > 0 && took > asked {
+		return float64(o.started) * float64(asked) / float64(took)
+	}
+	return float64(o.started)
+}
 
 func newTotals(cat *Catalog) totals {
 	t := totals{cat: cat, steps: make([]stepTotals, len(cat.Steps)), groups: make([]groupTotals, len(cat.Groups))}
@@ -209,10 +250,7 @@ func countChecks(s *Sample, passed, failed []int64) (anyFailed bool) {
 	if len(passed) == 0 || !s.Outcome.CountsChecks() {
 		return false
 	}
-	bad := s.ChecksFailed
-	if !s.Outcome.Answered() {
-		bad = ^uint32(0)
-	}
+	bad := s.badChecks()
 	for i := range passed {
 		if bad>>i&1 != 0 {
 			failed[i]++
@@ -222,6 +260,14 @@ func countChecks(s *Sample, passed, failed []int64) (anyFailed bool) {
 		}
 	}
 	return anyFailed
+}
+
+// badChecks has a bit for each check that failed: all when there is no answer.
+func (s *Sample) badChecks() uint32 {
+	if s.Outcome.Answered() {
+		return s.ChecksFailed
+	}
+	return ^uint32(0)
 }
 
 func (t *totals) addIteration(s *Sample) {
@@ -244,22 +290,13 @@ func (t *totals) addIteration(s *Sample) {
 	if o == IterCompleted || o == IterFailed {
 		g.latency.record(s.Latency())
 	}
-	begun := iterationStarted(s)
-	if begun {
-		g.started++
-	}
+	g.add(s)
 	if !t.cat.Groups[s.Group].Open {
 		return
 	}
-	if s.Intended != NoOffset {
-		g.intended.add(s.Intended)
-		if begun {
-			g.starts.add(s.Start)
-		}
-	}
 	if late, queued, ok := delays(s); ok {
 		g.lateness.record(late)
-		if begun {
+		if iterationStarted(s) {
 			g.queued.record(queued) // what was never sent has no time from release to send
 		}
 	}

@@ -38,6 +38,7 @@ func TestRenderTextGolden(t *testing.T) {
 		{"two-groups", twoGroupsRun(), output.TextOptions{}},
 		{"hostile", hostileRun(), output.TextOptions{Width: 80}},
 		{"listening", listeningRun(), output.TextOptions{}},
+		{"aborted", abortedRun(), output.TextOptions{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var b bytes.Buffer
@@ -50,6 +51,20 @@ func TestRenderTextGolden(t *testing.T) {
 			}
 		})
 	}
+}
+
+// abortedRun was ended by two thresholds, of which one held in all.
+func abortedRun() *metrics.Summary {
+	s := failingRun()
+	s.Thresholds = []metrics.ThresholdResult{
+		{
+			Expr: "p95(latency{step=search}) < 120ms", Value: new(98.0), Unit: "ms",
+			Aborted: true, AbortedAtS: 80, WindowValue: new(131.4), WindowS: 10,
+		},
+		{Expr: "rate(errors) < 1%", Value: new(0.5), Unit: "%", Aborted: true, AbortedAtS: 80, WindowValue: new(12.5), WindowS: 1},
+		{Expr: "rate(checks) > 99.5%", Value: new(99.8), Unit: "%", OK: true},
+	}
+	return s
 }
 
 // checkLine holds one line against what every line of a summary keeps to.

@@ -207,10 +207,19 @@ func (r *textSummary) thresholds() {
 		if text.StringWidthWithoutEscSequences(expr) > column {
 			r.hanging("  "+r.mark(t.OK)+" ", expr)
 			r.line("      ", value)
-			continue
+		} else {
+			r.line("  ", r.mark(t.OK), " ", text.Pad(expr, column, ' '), "  ", value)
 		}
-		r.line("  ", r.mark(t.OK), " ", text.Pad(expr, column, ' '), "  ", value)
+		if t.Aborted {
+			r.line("    ", r.bad("ended the run at "+formatSpan(t.AbortedAtS)), ": ", abortValue(t))
+		}
 	}
+}
+
+// abortValue says what a threshold that ended the run saw.
+func abortValue(t *metrics.ThresholdResult) string {
+	seen := metrics.ThresholdResult{Value: t.WindowValue, Unit: t.Unit}
+	return thresholdValue(&seen) + " over the last " + formatSpan(t.WindowS)
 }
 
 // end writes where the results are, what to do next, and the verdict with the
@@ -264,7 +273,12 @@ func (r *textSummary) failure() {
 func (r *textSummary) conclusion() string {
 	s := r.s
 	var named, failed int
-	for _, t := range s.Thresholds {
+	ended := ""
+	for i := range s.Thresholds {
+		t := &s.Thresholds[i]
+		if t.Aborted {
+			ended = "ended at " + formatSpan(t.AbortedAtS) + ": "
+		}
 		if !t.Default {
 			named++
 		}
@@ -283,7 +297,7 @@ func (r *textSummary) conclusion() string {
 	q := &s.Requests
 	switch {
 	case failed > 0 && named > 0:
-		return fmt.Sprintf("%d of %s failed", failed, plural(int64(named), "threshold"))
+		return fmt.Sprintf("%s%d of %s failed", ended, failed, plural(int64(named), "threshold"))
 	case failed > 0 && q.OK == 0:
 		return "no request succeeded"
 	case failed > 0:

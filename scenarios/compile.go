@@ -183,6 +183,7 @@ func (c *compiler) thresholds() {
 			continue
 		}
 		parsed, err := metrics.ParseThreshold(t.Node.Text)
+		parsed.Abort = c.abort(&t.Abort)
 		if err == nil && complete {
 			err = parsed.Resolve(c.out.Catalog())
 		}

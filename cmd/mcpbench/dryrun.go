@@ -41,6 +41,11 @@ func dryRun(s streams, f *runFlags, sc *scenarios.Scenario, p *scenarios.Program
 			}
 		}
 	}
+	for i := range p.Thresholds {
+		if t := &p.Thresholds[i]; t.Abort != nil {
+			fmt.Fprintf(&b, "\n%s ends the run: judged each second from %v on, over the last %v\n", clean(t.Expr), t.Abort.After, t.Abort.Window)
+		}
+	}
 	if f.tool != "" && f.args == "" {
 		b.WriteString("\nwithout -a the arguments are made from the tool's input schema when the run starts\n")
 	}

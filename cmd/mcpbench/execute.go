@@ -161,8 +161,9 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 	}
 	e.collector = metrics.NewCollector(metrics.CollectorConfig{
 		Catalog: e.plan.Catalog, Sinks: []metrics.Sink{loadEnd{e.own}, e.parquet}, Warmup: warmupLength(p),
-		Gauges:  func(group int) metrics.Gauges { return e.runner.Gauges(group) },
-		Tallies: func() metrics.Tallies { return e.runner.Tallies() },
+		Thresholds: p.Thresholds,
+		Gauges:     func(group int) metrics.Gauges { return e.runner.Gauges(group) },
+		Tallies:    func() metrics.Tallies { return e.runner.Tallies() },
 	})
 	if err := e.calibrate(ctx, log); err != nil {
 		return errors.Join(err, e.parquet.Close())

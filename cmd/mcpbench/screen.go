@@ -28,7 +28,9 @@ func (e *execution) newScreen() *screen {
 	p := e.program
 	config := output.ProgressConfig{
 		Mode: e.progressMode(), Out: e.err, Warmup: p.Warmup,
-		Stopped: func() bool { return e.signal != nil && e.signal.Signal() != 0 },
+		Stopped: func() bool {
+			return e.signal != nil && e.signal.Signal() != 0 || e.collector != nil && e.collector.AbortedBy() != nil
+		},
 		Snapshot: func() *metrics.Snapshot {
 			if e.collector == nil || e.runner == nil || e.runner.SessionStats().Opened == 0 {
 				return nil // no session, no progress to show

@@ -176,7 +176,8 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 			"stable", object("", "window", duration, "within", either(number("1"), variable)),
 		))
 	case reflect.TypeFor[grammar.Threshold]():
-		return either(text, object("expr", "expr", text, "abort", anything()))
+		abort := either(&jsonschema.Schema{Type: "boolean"}, variable, object("", "after", duration, "window", duration))
+		return either(text, object("expr", "expr", text, "abort", abort))
 	case reflect.TypeFor[grammar.Sessions]():
 		count := either(whole("0"), variable)
 		return either(whole("1"), variable, object("", "count", count, "stages", &jsonschema.Schema{

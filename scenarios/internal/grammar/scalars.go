@@ -70,8 +70,9 @@ func (*Files) decode(*decoder, *syntax.Node, string) {}
 
 // Threshold is a threshold's text with where it stands.
 type Threshold struct {
-	Node *syntax.Node // of the text
-	Path string
+	Node  *syntax.Node // of the text
+	Path  string
+	Abort Abort
 }
 
 // ParseDuration reads a duration with a unit; the error says what to write.
@@ -189,10 +190,10 @@ func (v *Threshold) decode(d *decoder, n *syntax.Node, path string) {
 		var long struct {
 			Place
 			Expr  Expr  `json:"expr" jsonschema:"required"`
-			Abort Later `json:"abort"`
+			Abort Abort `json:"abort"`
 		}
 		d.value(n, path, &long)
-		*v = Threshold{Node: long.Expr.Node, Path: path}
+		*v = Threshold{Node: long.Expr.Node, Path: path, Abort: long.Abort}
 	case syntax.Null, syntax.Bool, syntax.Int, syntax.Float, syntax.Seq:
 		d.fault(n, path, "wants a threshold such as p99(latency) < 250ms; this is %s", n.Kind)
 	}

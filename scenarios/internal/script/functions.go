@@ -117,6 +117,9 @@ func (k *known) Visit(node *ast.Node) {
 	}
 	text, isText := call.Arguments[min(1, len(call.Arguments)-1)].(*ast.StringNode)
 	if !isText {
+		if callee.Value == "env" && k.err == nil {
+			k.err = &Error{Offset: byteOffset(k.source, call.Location().From), Message: "env wants the name of a variable in quotes: it is read when the file is loaded"}
+		}
 		return
 	}
 	var err error

@@ -31,6 +31,7 @@ const (
 var (
 	errTurns = errors.New("the expression loops more than 200,000 times")
 	errText  = errors.New("the expression makes a text of more than 16 MiB")
+	errMade  = errors.New("the expression makes more than 200,000 elements of lists, or letters by repeat(), in all")
 	errTime  = errors.New("the expression takes longer than a second: let its loops do less, or make texts of many parts with join")
 )
 

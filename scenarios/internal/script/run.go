@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/expr-lang/expr/file"
@@ -43,6 +44,9 @@ func plainError(err error) error {
 	}
 	if at.Prev != nil {
 		return at.Prev
+	}
+	if strings.HasPrefix(at.Message, "memory budget exceeded") {
+		return errMade
 	}
 	return errors.New(plainType(at.Message))
 }
