@@ -274,3 +274,13 @@ func perSecond(n int64, d time.Duration) float64 {
 	}
 	return float64(n) / d.Seconds()
 }
+
+// LatencyQuantiles returns the median and the 99th percentile of the latency of all
+// requests of the measured phase, in ms; 0 when there is none. Call it after Run.
+func (c *Collector) LatencyQuantiles() (p50, p99 float64) {
+	var all distribution
+	for i := range c.totals.steps {
+		all.merge(&c.totals.steps[i].latency)
+	}
+	return milliseconds(all.quantile(50)), milliseconds(all.quantile(99))
+}

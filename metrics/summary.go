@@ -31,6 +31,7 @@ type Summary struct {
 	Errors         []ErrorSummary         `json:"errors"`
 	Load           []LoadSummary          `json:"load"`
 	Soundness      Soundness              `json:"soundness"`
+	Find           *FindSummary           `json:"find,omitempty"` // of --find
 	Trials         []TrialSummary         `json:"trials"`
 	Servers        []ServerSummary        `json:"servers"`
 }
@@ -234,4 +235,29 @@ type TrialSummary struct {
 // ServerSummary is what was seen of a server's process.
 type ServerSummary struct {
 	Name string `json:"name"`
+}
+
+// FindSummary is what a search for the highest load found, before the run that the
+// rest of the summary is about, which was made at Held, or at From when nothing held.
+type FindSummary struct {
+	Expr      string      `json:"expr"`
+	Over      string      `json:"over"` // rate, in arrivals per second, or sessions
+	From      float64     `json:"from"`
+	To        float64     `json:"to"`
+	Held      float64     `json:"held"`      // the highest at which the expression held; 0: none
+	Failed    *float64    `json:"failed"`    // the lowest above it at which it did not; null: none
+	Confirmed bool        `json:"confirmed"` // it held three times
+	Probes    []FindProbe `json:"probes"`
+}
+
+// FindProbe is one try of a search.
+type FindProbe struct {
+	Level  float64           `json:"level"`
+	Held   bool              `json:"held"`
+	Sound  string            `json:"soundness"` // an unsound try does not hold
+	RatePS float64           `json:"rate_per_s"`
+	P50    float64           `json:"p50_ms"` // of the latency
+	P99    float64           `json:"p99_ms"`
+	Errors int64             `json:"errors"`
+	Values []ThresholdResult `json:"values"`
 }

@@ -48,6 +48,7 @@ func RenderText(w io.Writer, s *metrics.Summary, o TextOptions) error {
 	r.checks()
 	r.errors()
 	r.thresholds()
+	r.find()
 	r.end()
 	if _, err := io.WriteString(w, r.out.String()); err != nil {
 		return fmt.Errorf("write summary: %w", err)

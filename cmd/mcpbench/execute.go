@@ -42,10 +42,12 @@ type execution struct {
 	runner    *driver.Runner
 	file      *output.RunFile
 	signal    *signals
-	dialers   []*dialer // of the groups
-	shared    []shared  // of the servers
-	asked     int64     // requests that found out what the demo target speaks
-	throttled float64   // share of the seconds with cgroup throttling
+	dialers   []*dialer            // of the groups
+	shared    []shared             // of the servers
+	asked     int64                // requests that found out what the demo target speaks
+	findings  *metrics.FindSummary // of a search; nil: there was none
+	procsSet  bool                 // chooseProcs has chosen
+	throttled float64              // share of the seconds with cgroup throttling
 	own       *self.Watch
 	limits    self.Limits
 	floors    []metrics.Calibration // of --calibrate
@@ -130,6 +132,10 @@ func (e *execution) prepare(ctx context.Context, log *zap.Logger) error {
 		return err
 	}
 	e.share()
+	if err := e.find(ctx, log); err != nil {
+		return err
+	}
+	p = e.program
 	e.plan, err = driver.NewPlan(p, e.flags.seed, e.dialerOf)
 	if err != nil {
 		return err
@@ -309,7 +315,9 @@ func (e *execution) summary(err error) *metrics.Summary {
 		info.ServerRequests = e.runner.ServerRequests()
 		info.MeasuredEnd = e.runner.MeasuredEnd()
 	}
-	return e.collector.Summary(info)
+	s := e.collector.Summary(info)
+	s.Find = e.findings
+	return s
 }
 
 // writeResults writes the files that are known only at the end.
@@ -342,7 +350,7 @@ func (e *execution) textOptions(s *metrics.Summary, counted *target.Stats) outpu
 	if counted != nil {
 		// What went to other servers cannot be told apart in our count.
 		onlyDemo := !slices.ContainsFunc(e.program.Groups, func(g scenarios.Group) bool { return !e.program.Servers[g.Server].Embedded })
-		if onlyDemo && e.program.RowIsRequest() {
+		if onlyDemo && e.program.RowIsRequest() && e.findings == nil {
 			o.Hints = append(o.Hints, targetHint(*counted, e.collector.Snapshot(), e.openings(s.Sessions.Opened)+e.asked+e.listed()))
 		}
 		if s.ExitCode == 0 && e.scenario.Name() == "quickstart" {

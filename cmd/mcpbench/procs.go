@@ -17,6 +17,10 @@ import (
 // what the other would do for the client, waking and being woken, costs more than
 // it brings, and the target needs it.
 func (e *execution) chooseProcs(precise int) {
+	if e.procsSet {
+		return // for the tries of a search
+	}
+	e.procsSet = true
 	if e.flags.procs > 0 || os.Getenv("GOMAXPROCS") != "" {
 		if e.flags.procs == 0 {
 			runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + precise)

@@ -99,6 +99,9 @@ func runLoaded(cmd *cobra.Command, s streams, f *runFlags, args []string) error 
 			_, _ = fmt.Fprintln(s.err, "warning:", w.String())
 		}
 	}
+	if err := f.find.prepared(program); err != nil {
+		return err
+	}
 	if f.procs > 0 {
 		runtime.GOMAXPROCS(f.procs)
 	}

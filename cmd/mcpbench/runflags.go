@@ -99,6 +99,7 @@ type runFlags struct {
 	engine     string
 	sourceIP   string
 	sources    []netip.Addr // of sourceIP
+	find       findFlags
 	calibrate  bool
 	inFlight   int
 	out        string
@@ -145,6 +146,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.engine, "http-engine", "auto", "auto, fast or std")
 	fs.StringVar(&f.sourceIP, "source-ip", "", "local `ADDRESS[,ADDRESS…]` to dial HTTP servers from, in turn by session")
 	fs.BoolVar(&f.calibrate, "calibrate", false, "first measure this machine's own floor, against a target that does nothing")
+	f.find.register(fs)
 	fs.IntVar(&f.inFlight, "in-flight", 1, "requests in flight on one session")
 	fs.StringVarP(&f.out, "out", "o", "results", "folder for results; each run makes `DIR`/RUN_ID")
 	fs.BoolVar(&f.json, "json", false, "print the summary as one JSON object")
@@ -218,6 +220,9 @@ func (f *runFlags) validate(cmd *cobra.Command) error {
 		if err := oneOf(c.flag, c.value, c.allowed); err != nil {
 			return err
 		}
+	}
+	if err := f.find.parse(cmd); err != nil {
+		return err
 	}
 	return f.parseSources(cmd.Context())
 }
