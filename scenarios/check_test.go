@@ -89,6 +89,7 @@ func TestExpressionsAreBounded(t *testing.T) {
 	)
 	for name, tt := range map[string]struct{ check, bound string }{
 		"nested loops":       {"let r = 1..100000; all(r, all(r, true))", turns},
+		"unique of many":     {"len(uniq(1..20000)) > 0", "uniq takes lists of at most 3000 elements"},
 		"a long list":        {"len(map(1..100000000, #)) > 0", elements},
 		"doubling text":      {"let a = repeat(\"x\", 100000); let b = a+a+a+a+a+a+a+a+a+a; let c = b+b+b+b+b+b+b+b+b+b; let d = c+c+c+c+c+c+c+c+c+c; len(d) > 0", text},
 		"doubling in a loop": {"len(reduce(1..100, #acc + #acc, \"x\")) > 0", text},

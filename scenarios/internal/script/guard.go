@@ -126,9 +126,24 @@ func guards() []expr.Option {
 		switch f.Name {
 		case "join", "replace", "toJSON", "string", "toBase64":
 			options = append(options, expr.DisableBuiltin(f.Name), bounded(f))
+		case "uniq":
+			options = append(options, expr.DisableBuiltin(f.Name), expr.Function(f.Name, few(f), new(func(any) []any)))
 		}
 	}
 	return options
+}
+
+// maxCompared is of how many elements each is compared with all others.
+const maxCompared = 3000
+
+// few is a builtin whose time grows with the square of its list.
+func few(f *builtin.Function) func(...any) (any, error) {
+	return func(args ...any) (any, error) {
+		if v := reflect.ValueOf(args[0]); (v.Kind() == reflect.Slice || v.Kind() == reflect.Array) && v.Len() > maxCompared {
+			return nil, fmt.Errorf("%s takes lists of at most %d elements; this one has %d", f.Name, maxCompared, v.Len())
+		}
+		return f.Func(args...)
+	}
 }
 
 // bounded returns the builtin with a bound on the text that goes in and out.
